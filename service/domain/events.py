@@ -1,0 +1,59 @@
+"""Event types. Readers ignore unknown types and fields; ``v`` is in every event (CONTRACTS 4)."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+EVENT_VERSION = 1
+
+
+class EventType(StrEnum):
+    RUN_PHASE = "run.phase"
+    """payload: phase, outcome, ended_because"""
+    ATTEMPT_STARTED = "attempt.started"
+    """payload: attempt, host, sandbox"""
+    ATTEMPT_ENDED = "attempt.ended"
+    """payload: ended_because, evidence"""
+    OUTPUT = "output"
+    """payload: stream, offset, bytes, text, lossy"""
+    OUTPUT_TRUNCATED = "output.truncated"
+    """payload: stream, kept_bytes (in events); the true count is in output.closed"""
+    OUTPUT_CLOSED = "output.closed"
+    """payload: stream, total_bytes, log_bytes, log_sha256"""
+    AGENT_MESSAGE = "agent.message"
+    """payload: a JSON object printed by a ``jsonl`` scaffold, as it stands"""
+    TOOL_CALL = "tool.call"
+    RESOURCES = "resources"
+    """payload: memory_bytes, cpu_s, disk_used_bytes, oom_kills"""
+    STOP_REQUESTED = "stop.requested"
+    """payload: mode"""
+    DELIVERABLE = "deliverable.sealed"
+    """payload: digest, files, bytes, problems"""
+    VERDICT = "verdict"
+    """payload: grading_id, method, state, score, max_score"""
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvent:
+    """An event to be appended. ``(run, attempt, source, source_offset)`` is unique: a repeated append is a no-op."""
+
+    type: str
+    payload: dict[str, Any]
+    source: str
+    source_offset: int
+    ts: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    run_id: str
+    seq: int
+    attempt: int
+    type: str
+    ts: datetime
+    payload: dict[str, Any]
+    source: str = ""
+    source_offset: int = 0
+    v: int = field(default=EVENT_VERSION)

@@ -1,0 +1,105 @@
+"""Tasks: immutable, versioned bundles identified by the digest of their canonical manifest."""
+
+import hashlib
+import json
+from enum import StrEnum
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from service.domain.limits import Limits
+from service.domain.paths import RelativePath
+
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$")]
+Facet = str | float | list[str]
+LABELS = Annotated[dict[str, str], Field(max_length=32)]
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class FileRef(Strict):
+    """A file by content: where it lies, relative to the workspace (visible) or to the hidden bundle."""
+
+    path: RelativePath
+    sha256: Sha256
+    size_bytes: int = Field(ge=0)
+
+
+class NetworkPolicy(StrEnum):
+    NONE = "none"
+
+
+class Price(Strict):
+    """What the work is worth (NEEDS A15). ``amount`` and ``usd`` are decimal strings."""
+
+    amount: Annotated[str, Field(pattern=r"^\d+(\.\d+)?$")]
+    currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")]
+    usd: Annotated[str, Field(pattern=r"^\d+(\.\d+)?$")] | None = None
+    basis: Literal["posted", "midpoint", "reported", "estimated", "imputed"]
+    rate_type: Literal["fixed", "hourly"] = "fixed"
+
+
+class GraderSpec(Strict):
+    """A grading method with its settings; the settings are checked by the method itself."""
+
+    method: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+    settings: dict[str, Any] = Field(default_factory=dict)
+
+
+class TaskManifest(Strict):
+    """What a client uploads: everything of a task but the bytes of its files."""
+
+    name: Name
+    instruction: str = Field(min_length=1, max_length=200_000)
+    visible: list[FileRef] = Field(default_factory=list[FileRef], max_length=10_000)
+    """Files that the agent sees, at these paths below /workspace."""
+    hidden: list[FileRef] = Field(default_factory=list[FileRef], max_length=10_000)
+    """Reference solutions, answers, rubrics. Never mounted, copied or named into an agent's sandbox."""
+    environment: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._/:@-]{0,254}$")] = "base"
+    """Name of a shipped environment image, or an image id known to the host."""
+    collect: list[RelativePath] = Field(default_factory=lambda: ["output"], min_length=1, max_length=16)
+    """Roots below /workspace that are sealed into the deliverable."""
+    limits: Limits = Field(default_factory=Limits)
+    network: NetworkPolicy = NetworkPolicy.NONE
+    graders: list[GraderSpec] = Field(default_factory=list[GraderSpec], max_length=16)
+    facets: dict[str, Facet] = Field(default_factory=dict[str, Facet], max_length=64)
+    price: Price | None = None
+    human_time_s: float | None = Field(default=None, ge=0)
+    labels: LABELS = Field(default_factory=dict[str, str])
+
+    @model_validator(mode="after")
+    def _paths_do_not_clash(self) -> Self:
+        for files in (self.visible, self.hidden):
+            _check_tree([f.path for f in files])
+        roots = sorted(self.collect)
+        if any(b == a or b.startswith(a + "/") for a, b in zip(roots, roots[1:], strict=False)):
+            raise ValueError("collect roots must not contain one another")
+        reserved = [f.path for f in self.visible if f.path.split("/")[0] == ".home"]
+        if reserved:
+            raise ValueError(f"the path .home is reserved: {reserved[0]!r}")
+        return self
+
+    def digest(self) -> str:
+        """Return the sha256 of the canonical JSON form: the task's version."""
+        return canonical_digest(self.model_dump(mode="json"))
+
+
+def canonical_digest(value: Any) -> str:
+    """Return the sha256 of ``value`` as JSON with sorted keys, no spaces, non-ASCII kept as UTF-8."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _check_tree(paths: list[str]) -> None:
+    seen = set(paths)
+    if len(seen) != len(paths):
+        raise ValueError("two files have the same path")
+    for path in paths:
+        parent = path
+        while "/" in parent:
+            parent = parent.rpartition("/")[0]
+            if parent in seen:
+                raise ValueError(f"{parent!r} is both a file and a directory")

@@ -1,0 +1,268 @@
+"""What a sandbox engine gives to the lifecycle, and every exception that a caller may see.
+
+A sandbox is made for a :class:`SandboxSpec` alone (no run): the same way whether it waits warm or is used at once.
+It becomes a run's when the caller has written ``sandbox.id`` into the attempt's row, before :meth:`Sandbox.start`.
+It serves one run and is destroyed. Every method has a deadline of its own and may be repeated after a crash of the
+caller: each is find-or-do.
+
+Exceptions: :class:`SandboxGone`, :class:`EngineError`, :class:`SandboxRefused`, :class:`LauncherLost`,
+:class:`ToolFailed`. Anything else is a bug of the engine.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from service.domain.artifacts import Deliverable
+from service.domain.errors import Fault
+from service.domain.limits import Limits
+from service.domain.run_states import ContainerState, ExitReport
+from service.domain.tasks import canonical_digest
+
+WORKSPACE = "/workspace"
+HOME = "/workspace/.home"
+OUTPUT_DIR = "/workspace/output"
+STREAMS = ("stdout", "stderr")
+
+
+class SandboxError(Fault):
+    """Root of what can go wrong between us and a sandbox."""
+
+
+class SandboxGone(SandboxError):
+    """The engine does not know the sandbox (any more): positive evidence, not a time-out."""
+
+
+class EngineError(SandboxError):
+    """The engine failed, hung past its deadline or could not be reached. Says nothing about the sandbox."""
+
+
+class SandboxRefused(SandboxError):
+    """A rule of ours forbids it: profile not attested, runtime not offered, image not acceptable."""
+
+
+class LauncherLost(SandboxError):
+    """The launcher does not answer; look at :meth:`Sandbox.inspect` for what that means."""
+
+
+class ToolFailed(SandboxError):
+    """A tool call could not be done inside (no such file, no such program, over a size limit)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxSpec:
+    """What a sandbox is made from. ``key()`` tells which warm sandboxes can serve it."""
+
+    environment: str
+    """Image id of the environment."""
+    kit: str | None = None
+    """Image id of the kit; its /opt/kit is mounted read-only at /opt/kit."""
+    limits: Limits = field(default_factory=Limits)
+    runtime: str = "runc"
+
+    def key(self) -> str:
+        names = ("memory_bytes", "cpus", "pids", "disk_bytes", "inodes", "shm_bytes")
+        sizes = {n: getattr(self.limits, n) for n in names}
+        return canonical_digest([self.environment, self.kit, self.runtime, sizes])
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """A file to be written before any agent code has run. Exactly one of ``data`` and ``file`` is set."""
+
+    path: str
+    """Relative to /workspace."""
+    data: bytes | None = None
+    file: Path | None = None
+    mode: int = 0o644
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    argv: Sequence[str]
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    stdin: bytes = b""
+    """Given to the program, then closed."""
+    cwd: str = WORKSPACE
+    deadline_s: float = 3600
+    """Inside deadline, counted by the launcher from the program's start; the caller adds 10 s to its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A piece of one output stream. ``offset`` is the position of its first byte; pieces of a stream are contiguous."""
+
+    stream: str
+    offset: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Exited:
+    """The launcher's last word: the program ended and everything before it was delivered."""
+
+    report: ExitReport
+    waited_for_host_s: float = 0.0
+    totals: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Bytes written per stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecResult:
+    code: int | None
+    signal: int | None
+    stdout: bytes
+    stderr: bytes
+    truncated: bool = False
+    timed_out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerReport:
+    """The engine's word."""
+
+    state: ContainerState
+    exit_code: int | None = None
+    oom_kills: int = 0
+    """From the memory cgroup's counter or the engine's oom flag and event; monotonic over the sandbox's life."""
+    started_at: str | None = None
+    engine_restarted: bool = False
+    """True if the engine or host restarted since the sandbox was made."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSample:
+    memory_bytes: int
+    cpu_s: float
+    disk_used_bytes: int | None
+    oom_kills: int
+
+
+class FileSink(Protocol):
+    """Where collected bytes go: the content store. Called from a worker thread."""
+
+    def store(self, fd: int, limit: int) -> tuple[str, int]:
+        """Copy at most ``limit`` bytes of the open regular file ``fd``; return (sha256, bytes), durable on return.
+
+        Raises ValueError if the file is longer than ``limit``.
+        """
+        ...
+
+
+class Sandbox(ABC):
+    """One sandbox, made or re-attached."""
+
+    id: str
+    spec: SandboxSpec
+
+    @property
+    @abstractmethod
+    def attestation(self) -> Mapping[str, Any]:
+        """What was compared with the engine's own word before start, kept with the run."""
+
+    @abstractmethod
+    async def write_files(self, files: Sequence[FileSource]) -> None:
+        """Write files (parents made, owner the agent) before ``start``. Raises LauncherLost, ToolFailed (e.g. ENOSPC)."""
+
+    @abstractmethod
+    async def start(self, command: Command) -> None:
+        """Start the program, once: a repeat with a program already started is a no-op. Raises LauncherLost, SandboxGone."""
+
+    @abstractmethod
+    def output(self) -> AsyncIterator[Frame | Exited]:
+        """Yield frames from the last acknowledged offset on, then ``Exited`` last.
+
+        Ends without ``Exited`` (raising LauncherLost) when the container stopped or the launcher is gone for good;
+        short losses of the connection are ridden out inside. Unacknowledged bytes are bounded by the launcher's ring
+        (4 MiB): whoever does not acknowledge stops the program's writes.
+        """
+
+    @abstractmethod
+    async def ack(self, stream: str, offset: int) -> None:
+        """All bytes of ``stream`` before ``offset`` are stored durably."""
+
+    @abstractmethod
+    async def exec(
+        self, argv: Sequence[str], *, stdin: bytes = b"", cwd: str = WORKSPACE, env: Mapping[str, str] | None = None,
+        timeout_s: float = 60, limit_bytes: int = 1 << 20, call_id: str | None = None,
+    ) -> ExecResult:
+        """Run a tool call through the launcher; output beyond ``limit_bytes`` per stream is dropped and marked.
+
+        A repeated ``call_id`` awaits the running call, or returns its kept result. Ends when the program ends, not when
+        its background children do. Raises LauncherLost, ToolFailed.
+        """
+
+    @abstractmethod
+    async def read_file(self, path: str, *, limit_bytes: int = 16 << 20) -> bytes:
+        """Read a file below /workspace (through the launcher: the agent's word). Raises ToolFailed, LauncherLost."""
+
+    @abstractmethod
+    async def write_file(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
+        """Write a file below /workspace through the launcher. Raises ToolFailed, LauncherLost."""
+
+    @abstractmethod
+    async def announce_deadline(self, seconds_left: float) -> None:
+        """Tell the program (file /workspace/.home/deadline) that it has this long. Best effort."""
+
+    @abstractmethod
+    async def inspect(self) -> ContainerReport:
+        """Ask the engine. A sandbox that the engine does not know is state GONE, not an error. Raises EngineError."""
+
+    @abstractmethod
+    async def sample(self) -> ResourceSample | None:
+        """Read counters from the host's side; null when the container is not running."""
+
+    @abstractmethod
+    async def pause(self) -> None: ...
+
+    @abstractmethod
+    async def unpause(self) -> None: ...
+
+    @abstractmethod
+    async def kill(self) -> ContainerReport:
+        """Kill everything inside and wait until the engine says it is dead. Raises EngineError."""
+
+    @abstractmethod
+    async def collect(self, roots: Sequence[str], limits: Limits, sink: FileSink) -> Deliverable:
+        """Walk the roots of the *dead* sandbox and store regular files. Never follows a link, never opens a special file.
+
+        Raises SandboxError if the sandbox is not dead, EngineError/OSError if the workspace cannot be read.
+        """
+
+    @abstractmethod
+    async def destroy(self) -> None:
+        """Remove container, volumes, mounts, loop device, files; nothing is left after it. Idempotent."""
+
+
+class SandboxBackend(ABC):
+    """A sandbox engine on this host."""
+
+    @abstractmethod
+    async def offered_runtimes(self) -> Sequence[str]:
+        """Runtimes that passed the start-up self-test (a planted listener is reached from inside; host is not)."""
+
+    @abstractmethod
+    async def resolve_image(self, name: str) -> str:
+        """Return the image id for a shipped name, tag or id. Raises SandboxRefused (unknown or unacceptable image)."""
+
+    @abstractmethod
+    async def make(self, spec: SandboxSpec) -> Sandbox:
+        """Make a sandbox: workspace, container, attestation, launcher connected and keyed. Raises SandboxError."""
+
+    @abstractmethod
+    async def attach(self, sandbox_id: str) -> Sandbox:
+        """Open a sandbox made earlier, perhaps by another process. Raises SandboxGone if no trace is left."""
+
+    @abstractmethod
+    async def list_ids(self) -> Sequence[str]:
+        """Ids of all sandboxes of this deployment of which anything is left (container, volume, loop device, directory)."""
+
+    @abstractmethod
+    async def remove(self, sandbox_id: str) -> None:
+        """Destroy by id whatever is left of it. Idempotent."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Stop listening and release threads; sandboxes go on."""
