@@ -1,0 +1,274 @@
+"""Tables of the one database. Every table that clients see has ``project_id`` (CONTRACTS 11).
+
+Engine tables (schema ``dbos``) are not here and are never joined.
+"""
+
+from sqlalchemy import (
+    BigInteger, Boolean, Column, DateTime, Double, ForeignKey, Identity, Index, Integer, LargeBinary, MetaData,
+    PrimaryKeyConstraint, Sequence, SmallInteger, String, Table, Text, UniqueConstraint, func, text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(column_0_label)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+EVENT_PARTITIONS = 16
+fence_sequence = Sequence("fence_seq", metadata=metadata)
+
+
+def _created() -> Column[object]:
+    return Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.clock_timestamp())
+
+
+def _time(name: str) -> Column[object]:
+    return Column(name, DateTime(timezone=True))
+
+
+def _project() -> Column[object]:
+    return Column("project_id", ForeignKey("projects.id"), nullable=False)
+
+
+projects = Table(
+    "projects", metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("untrusted", Boolean, nullable=False, server_default=text("false")),
+    _created(),
+)  # fmt: skip
+
+tokens = Table(
+    "tokens", metadata,
+    Column("id", Text, primary_key=True),
+    _project(),
+    Column("kind", Text, nullable=False),  # api | run
+    Column("prefix", Text, nullable=False, unique=True),
+    Column("hash", LargeBinary, nullable=False),  # sha256 of the whole token
+    Column("scopes", ARRAY(Text), nullable=False),
+    Column("note", Text, nullable=False, server_default=""),
+    Column("run_id", Text),
+    Column("attempt", Integer),
+    _created(), _time("expires_at"), _time("revoked_at"), _time("last_used_at"),
+)  # fmt: skip
+
+sessions = Table(
+    "sessions", metadata,
+    Column("hash", LargeBinary, primary_key=True),
+    Column("token_id", ForeignKey("tokens.id"), nullable=False),
+    _created(),
+    Column("expires_at", DateTime(timezone=True), nullable=False),
+)  # fmt: skip
+
+blob_refs = Table(
+    "blob_refs", metadata,
+    Column("digest", Text, nullable=False),
+    Column("owner_kind", Text, nullable=False),  # upload | task | scaffold | run | event | log
+    Column("owner_id", Text, nullable=False),
+    _project(),
+    Column("size_bytes", BigInteger, nullable=False),
+    _created(),
+    PrimaryKeyConstraint("digest", "owner_kind", "owner_id"),
+    Index("ix_blob_refs_owner", "owner_kind", "owner_id"),
+    Index("ix_blob_refs_project_digest", "project_id", "digest"),
+)  # fmt: skip
+
+tasks = Table(
+    "tasks", metadata,
+    Column("id", Text, primary_key=True),
+    _project(),
+    Column("name", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("manifest", JSONB, nullable=False),
+    _created(),
+    UniqueConstraint("project_id", "digest"),
+)  # fmt: skip
+
+scaffolds = Table(
+    "scaffolds", metadata,
+    Column("id", Text, primary_key=True),
+    _project(),
+    Column("name", Text, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("manifest", JSONB, nullable=False),
+    _created(),
+    UniqueConstraint("project_id", "name", "version"),
+)  # fmt: skip
+
+agents = Table(
+    "agents", metadata,
+    Column("id", Text, primary_key=True),
+    _project(),
+    Column("scaffold_id", ForeignKey("scaffolds.id"), nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("label", Text, nullable=False),
+    Column("spec", JSONB, nullable=False),
+    _created(),
+    UniqueConstraint("project_id", "digest"),
+    UniqueConstraint("project_id", "label", name="uq_agents_label"),
+)  # fmt: skip
+
+runs = Table(
+    "runs", metadata,
+    Column("id", Text, primary_key=True),
+    _project(),
+    Column("revision", BigInteger, nullable=False, server_default="1"),
+    Column("phase", Text, nullable=False),
+    Column("hold", JSONB),
+    Column("outcome", Text),
+    Column("ended_because", Text),
+    Column("task_id", ForeignKey("tasks.id"), nullable=False),
+    Column("agent_id", ForeignKey("agents.id"), nullable=False),
+    Column("sample", Integer, nullable=False, server_default="1"),
+    Column("attempt", Integer, nullable=False, server_default="0"),  # latest attempt's number; 0 = none yet
+    Column("max_attempts", SmallInteger, nullable=False, server_default="3"),
+    Column("priority", Integer, nullable=False, server_default="0"),  # higher first
+    Column("derived_from", Text),
+    Column("limits", JSONB, nullable=False),  # resolved
+    Column("environment", Text, nullable=False),
+    Column("runtime", Text),  # null = any offered
+    Column("labels", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
+    Column("flags", ARRAY(Text), nullable=False, server_default=text("'{}'::text[]")),
+    Column("stop_mode", Text), _time("stop_requested_at"),
+    Column("last_seq", BigInteger, nullable=False, server_default="0"),
+    Column("event_count", BigInteger, nullable=False, server_default="0"),
+    Column("output_text_bytes", BigInteger, nullable=False, server_default="0"),  # kept in events
+    _time("last_event_at"),
+    Column("turns", Integer, nullable=False, server_default="0"),
+    Column("tool_calls", Integer, nullable=False, server_default="0"),
+    Column("doing", Text),
+    Column("queue_s", Double), Column("provision_s", Double), Column("wall_s", Double),
+    Column("waited_for_host_s", Double, nullable=False, server_default="0"),
+    Column("memory_peak_bytes", BigInteger), Column("disk_used_bytes", BigInteger),
+    Column("deliverable_digest", Text),
+    Column("deliverable_files", Integer, nullable=False, server_default="0"),
+    Column("deliverable_bytes", BigInteger, nullable=False, server_default="0"),
+    Column("deliverable_problems", Integer, nullable=False, server_default="0"),
+    Column("plan", Text, nullable=False, server_default="task@1"),
+    Column("verdict_state", Text, nullable=False, server_default="pending"),
+    Column("score", Double), Column("max_score", Double),
+    _created(), _time("queued_at"), _time("started_at"), _time("deadline_at"), _time("ended_at"), _time("graded_at"),
+    Column("updated_at", DateTime(timezone=True), nullable=False, server_default=func.clock_timestamp()),
+    Index("ix_runs_project_created", "project_id", "created_at", "id"),
+    Index("ix_runs_queue", "priority", "created_at", postgresql_where=text("phase = 'queued'")),
+    Index("ix_runs_phase", "phase", postgresql_where=text("phase <> 'done'")),
+)  # fmt: skip
+
+attempts = Table(
+    "attempts", metadata,
+    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
+    Column("n", Integer, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("fence", BigInteger, nullable=False),
+    Column("host_id", Text, nullable=False),
+    Column("sandbox_id", Text),
+    Column("runtime", Text),
+    Column("environment_image", Text), Column("kit_image", Text),  # content-hash tags or ids
+    Column("argv", JSONB), Column("env", JSONB),  # env redacted
+    Column("attestation", JSONB),
+    Column("ended_because", Text),
+    Column("evidence", JSONB),
+    Column("logs", JSONB, nullable=False, server_default=text("'{}'::jsonb")),  # stream -> {bytes, log_bytes, sha256}
+    Column("offsets", JSONB, nullable=False, server_default=text("'{}'::jsonb")),  # stream -> stored bytes
+    _created(), _time("bound_at"), _time("started_at"), _time("deadline_at"), _time("ended_at"), _time("collected_at"),
+    _time("released_at"),
+    PrimaryKeyConstraint("run_id", "n"),
+    Index("ix_attempts_host", "host_id", postgresql_where=text("state not in ('released', 'lost')")),
+    Index("ix_attempts_sandbox", "sandbox_id"),
+)  # fmt: skip
+
+run_events = Table(
+    "run_events", metadata,
+    Column("run_id", Text, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("source_offset", BigInteger, nullable=False),
+    Column("ts", DateTime(timezone=True), nullable=False),
+    Column("type", Text, nullable=False),
+    Column("v", SmallInteger, nullable=False, server_default="1"),
+    Column("payload", JSONB, nullable=False),
+    PrimaryKeyConstraint("run_id", "seq"),
+    UniqueConstraint("run_id", "attempt", "source", "source_offset", name="uq_run_events_source"),
+    postgresql_partition_by="HASH (run_id)",
+)  # fmt: skip
+
+artifacts = Table(
+    "artifacts", metadata,
+    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("size_bytes", BigInteger, nullable=False),
+    Column("sha256", Text), Column("mime", Text), Column("link_target", Text), Column("mtime", Double),
+    PrimaryKeyConstraint("run_id", "position"),
+    Index("ix_artifacts_path", "run_id", text("md5(path)")),
+)  # fmt: skip
+
+hosts = Table(
+    "hosts", metadata,
+    Column("id", Text, primary_key=True),
+    Column("state", Text, nullable=False),  # up | draining | lost
+    Column("epoch", Text, nullable=False),  # one per worker process
+    Column("slots", Integer, nullable=False),
+    Column("runtimes", ARRAY(Text), nullable=False),
+    Column("environments", ARRAY(Text), nullable=False),
+    Column("labels", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
+    Column("facts", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
+    _created(),
+    Column("beat_at", DateTime(timezone=True), nullable=False, server_default=func.clock_timestamp()),
+)  # fmt: skip
+
+gradings = Table(
+    "gradings", metadata,
+    Column("id", Text, primary_key=True),
+    _project(),
+    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
+    Column("deliverable_digest", Text, nullable=False),
+    Column("method", Text, nullable=False),
+    Column("method_version", Text, nullable=False),
+    Column("settings", JSONB, nullable=False),
+    Column("settings_digest", Text, nullable=False),
+    Column("plan", Text, nullable=False),
+    Column("primary", Boolean, nullable=False),
+    Column("round", Integer, nullable=False, server_default="1"),
+    Column("vote", Integer, nullable=False, server_default="1"),
+    Column("state", Text, nullable=False),  # VerdictState
+    Column("score", Double), Column("max_score", Double),
+    Column("cause", Text),
+    Column("criteria", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
+    Column("tries", Integer, nullable=False, server_default="0"),
+    _created(), _time("started_at"), _time("graded_at"),
+    UniqueConstraint("run_id", "deliverable_digest", "method", "method_version", "settings_digest", "round", "vote",
+                     name="uq_gradings_once"),
+    Index("ix_gradings_open", "created_at", postgresql_where=text("state in ('pending', 'grading')")),
+    Index("ix_gradings_run", "run_id"),
+)  # fmt: skip
+
+idempotency_keys = Table(
+    "idempotency_keys", metadata,
+    _project(),
+    Column("key", String(200), nullable=False),
+    Column("route", Text, nullable=False),
+    Column("body_hash", Text, nullable=False),
+    Column("status", Integer),  # null = in progress
+    Column("response", JSONB),
+    _created(),
+    PrimaryKeyConstraint("project_id", "route", "key"),
+)  # fmt: skip
+
+audit_log = Table(
+    "audit_log", metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    _project(),
+    Column("actor", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("detail", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
+    _created(),
+)  # fmt: skip
