@@ -1,0 +1,94 @@
+"""The only reader of the environment. Names: ``WORKSTEAD_`` + field, nested by ``__`` (``WORKSTEAD_API__PORT``)."""
+
+import os
+import secrets
+import socket
+from pathlib import Path
+
+from pydantic import BaseModel, Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class ApiSettings(BaseModel):
+    host: str = "127.0.0.1"
+    """Address that the API listens on."""
+    port: int = Field(default=8040, ge=0, le=65535)
+    """Port of the API; 0 takes a free one."""
+    public_url: str | None = None
+    """URL that browsers use; default: http://<host>:<port>."""
+    cors_origins: list[str] = Field(default_factory=list[str])
+    """Foreign origins that may call the API from a browser, with a bearer token."""
+    max_json_bytes: int = 4 << 20
+    """Largest JSON request body, in bytes."""
+    max_blob_bytes: int = 8 << 30
+    """Largest blob, in bytes."""
+
+
+class WorkerSettings(BaseModel):
+    host_id: str = Field(default_factory=socket.gethostname)
+    """Name of this Docker host; one worker process at a time holds it."""
+    slots: int = Field(default=4, ge=1, le=512)
+    """Most runs at once on this host."""
+    docker_url: str | None = None
+    """Engine address; default: the local socket."""
+    warm_per_key: int = Field(default=1, ge=0, le=64)
+    """Warm sandboxes kept ready per recently used (environment, kit, sizes)."""
+    warm_total: int = Field(default=4, ge=0, le=256)
+    """Most warm sandboxes in all; 0 turns them off."""
+    runtimes: list[str] = Field(default_factory=lambda: ["runc", "runsc-planted"])
+    """Runtimes to test at start and to offer if they pass; the first offered one is the default."""
+    heartbeat_s: float = Field(default=5, gt=0)
+    """Seconds between heartbeats."""
+    stale_s: float = Field(default=30, gt=0)
+    """Seconds without a heartbeat after which a host counts as stale."""
+    lost_s: float = Field(default=180, gt=0)
+    """Seconds without a heartbeat after which a host's attempts are fenced."""
+    images: dict[str, str] = Field(default_factory=dict[str, str])
+    """Environment name to image id; default: the newest images built by sandbox_images/build.py."""
+
+
+class GraderSettings(BaseModel):
+    concurrency: int = Field(default=4, ge=1, le=256)
+    """Most gradings at once in this process."""
+
+
+class Settings(BaseSettings):
+    model_config = SettingsConfigDict(env_prefix="WORKSTEAD_", env_nested_delimiter="__", extra="ignore")
+
+    data_dir: Path = Field(
+        default_factory=lambda: (
+            Path("/var/lib/workstead") if os.geteuid() == 0 else Path.home() / ".local/share/workstead"
+        )
+    )
+    """Everything durable that is not in PostgreSQL, and the embedded PostgreSQL itself."""
+    database_url: SecretStr | None = None
+    """postgresql:// URL; without it ``serve`` runs the embedded PostgreSQL."""
+    api: ApiSettings = Field(default_factory=ApiSettings)
+    worker: WorkerSettings = Field(default_factory=WorkerSettings)
+    grader: GraderSettings = Field(default_factory=GraderSettings)
+    log_level: str = "INFO"
+    crash_at: str | None = None
+    """For crash tests only: name of the crash point at which this process kills itself, once."""
+
+    def require_database_url(self) -> str:
+        """Return the database URL as psycopg takes it. Raises ValueError in words if there is none."""
+        if self.database_url is None:
+            raise ValueError("WORKSTEAD_DATABASE_URL is not set (only `workstead serve` brings its own PostgreSQL)")
+        url = self.database_url.get_secret_value()
+        scheme, _, rest = url.partition("://")
+        return f"postgresql+psycopg://{rest}" if scheme in ("postgres", "postgresql", "postgresql+psycopg") else url
+
+    @property
+    def blob_dir(self) -> Path:
+        return self.data_dir / "blobs"
+
+    def deployment_id(self) -> str:
+        """Return this data directory's id, made at the first call; it labels every container and loop device."""
+        self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o755)
+        path = self.data_dir / "deployment"
+        try:
+            with path.open("x") as new:
+                new.write(f"ws{secrets.token_hex(5)}")
+        except FileExistsError:
+            pass
+        return path.read_text().strip()
