@@ -1,0 +1,68 @@
+# Every target does its own set-up; `make` alone prints this list.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+BIN := .venv/bin
+SOURCES := $(wildcard service workstead tests migrations tools sandbox_images)
+FAST := $(wildcard tests/unit tests/contracts tests/api tests/architecture)
+SLOWER := $(wildcard tests/integration tests/docker tests/images tests/journeys tests/browser)
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: help setup engine browser check static test test-all demo serve bench mutants images schema lock faults clean
+
+help: ## print this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+
+setup: ## virtual environment and dependencies (quick when nothing is to do)
+	@bash tools/setup.sh
+
+engine: setup ## a Docker engine, only where none answers
+	@bash tools/engine.sh
+
+browser: setup ## a Chromium for the browser tests
+	@bash tools/browser.sh
+
+static: setup ## ruff, types, import rules, generated files
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+	bash tools/check_schema.sh
+
+check: static ## static checks and the tests that need no engine (< 90 s)
+	$(PYTEST) -q -m "not docker and not images and not slow and not load" $(FAST)
+
+test: static images browser ## everything that CI runs: check, integration, docker, images, journeys, browser
+	$(PYTEST) -m "not slow and not load" $(FAST) $(SLOWER)
+
+test-all: static images browser ## `test` and the slow and load series
+	$(PYTEST) $(FAST) $(SLOWER)
+
+demo: images ## start the service, run real tasks, print events, verdicts and deliverables
+	$(BIN)/workstead demo
+
+serve: images ## the whole service on this machine
+	$(BIN)/workstead serve
+
+bench: images ## benches of docs/benchmarks.md, one JSON line each (NAME=start runs one)
+	$(BIN)/python -m tests.bench $(NAME)
+
+mutants: images ## show that each check fails when what it checks is broken (PART=name runs one file)
+	$(BIN)/python tools/mutants.py $(PART)
+
+images: engine ## build the sandbox images that are missing
+	$(BIN)/python sandbox_images/build.py
+
+schema: setup ## write api_schema/ anew
+	$(BIN)/python -m service openapi
+
+lock: setup ## resolve requirements.lock and requirements-dev.lock anew
+	@bash tools/lock.sh
+
+faults: setup ## which faults of the catalogue have tests
+	$(BIN)/python tools/faults.py
+
+clean: ## remove what the tools made here (not images, not data)
+	rm -rf .venv build .local *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,46 @@
+"""Markers from folders, needs checked before a test starts, and no sockets in unit tests."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import pytest_socket
+
+from tests.needs import needs_browser, needs_docker
+
+_HERE = Path(__file__).parent
+_FOLDER_MARKERS = {
+    "docker": ("docker",),
+    "images": ("docker", "images"),
+    "journeys": ("docker",),
+    "browser": ("browser",),
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for name in _FOLDER_MARKERS.get(_folder(item), ()):
+            item.add_marker(name)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("docker"):
+        needs_docker()
+    if item.get_closest_marker("browser"):
+        needs_browser()
+
+
+@pytest.fixture(autouse=True)
+def _no_sockets_in_unit_tests(request: pytest.FixtureRequest) -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
+    node: pytest.Item = request.node
+    if _folder(node) != "unit":
+        yield
+        return
+    # Unix sockets stay: an event loop wakes itself through a pair of them.
+    pytest_socket.disable_socket(allow_unix_socket=True)
+    yield
+    pytest_socket.enable_socket()
+
+
+def _folder(item: pytest.Item) -> str:
+    return item.path.relative_to(_HERE).parts[0] if item.path.is_relative_to(_HERE) else ""
