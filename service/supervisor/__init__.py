@@ -1,0 +1,1 @@
+"""One machine's processes: the embedded PostgreSQL and the children of ``workstead serve``."""

@@ -1,0 +1,145 @@
+"""The files of the embedded database: cluster, password, socket directory. No process outlives a call here."""
+
+import os
+import secrets
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from service.domain.errors import Fault
+from service.supervisor.account import Account
+from service.supervisor.binaries import Binaries
+from service.supervisor.locks import sync_directory, write_whole
+from service.supervisor.proc import die_with_parent
+
+SUPERUSER = "workstead"
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
+_PORT = 5432
+_SOCKET_PATH_LIMIT = 107  # sun_path without its final zero
+_INITDB_TIMEOUT_S = 120
+
+
+class PostgresFailed(Fault):
+    """The embedded database could not be made or started; ``detail`` holds the end of what it printed."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("postgres_failed", detail)
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Places below one data directory (an absolute path without links)."""
+
+    root: Path
+
+    @property
+    def data(self) -> Path:
+        return self.root / "pg"
+
+    @property
+    def password_file(self) -> Path:
+        return self.root / "pg-password"
+
+    @property
+    def socket_record(self) -> Path:
+        return self.root / "pg-socket-dir"
+
+    @property
+    def server_record(self) -> Path:
+        return self.root / "pg-server.json"
+
+    @property
+    def log(self) -> Path:
+        return self.root / "log" / "postgres.log"
+
+    def major(self) -> int | None:
+        """Major version that made the cluster; ``None`` when there is none yet."""
+        try:
+            return int((self.data / "PG_VERSION").read_text())
+        except FileNotFoundError:
+            return None
+
+    def password(self) -> str:
+        return self.password_file.read_text().strip()
+
+    def socket_dir(self) -> Path:
+        return Path(self.socket_record.read_text().strip())
+
+
+def create(cluster: Cluster, binaries: Binaries, account: Account, *, durable: bool) -> None:
+    """Make the cluster with ``initdb`` beside its place and rename it there; a half-made one is thrown away."""
+    temporary = cluster.root / "pg.new"
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(mode=0o700)
+    os.chown(temporary, account.uid, account.gid)
+    write_whole(cluster.password_file, f"{secrets.token_urlsafe(32)}\n".encode(), uid=account.uid)
+    options = [f"--pgdata={temporary}", f"--username={SUPERUSER}", f"--pwfile={cluster.password_file}"]
+    options += ["--auth=scram-sha-256", "--encoding=UTF8", "--no-instructions"]
+    # code point order and Unicode case rules that no upgrade of the C library changes
+    options += ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+    options += [] if durable else ["--no-sync"]
+    process = spawn([str(binaries.bin / "initdb"), *options], account, cluster.root, subprocess.PIPE, signal.SIGKILL)
+    try:
+        output, _ = process.communicate(timeout=_INITDB_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        raise PostgresFailed(f"initdb did not end within {_INITDB_TIMEOUT_S} s") from None
+    if process.returncode != 0:
+        raise PostgresFailed(f"initdb failed: {output[-2000:].decode(errors='replace')}")
+    temporary.rename(cluster.data)
+    sync_directory(cluster.root)
+
+
+def spawn(
+    argv: list[str], account: Account, cwd: Path, output: int, parent_death_signal: signal.Signals
+) -> subprocess.Popen[bytes]:
+    """Start a program as the account, in a session of its own, with stderr joined to ``output``."""
+    return subprocess.Popen(
+        argv,
+        cwd=cwd,
+        env=ENVIRONMENT,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        user=account.uid if account.switch else None,
+        group=account.gid if account.switch else None,
+        extra_groups=[] if account.switch else None,
+        umask=0o077,
+        preexec_fn=die_with_parent(parent_death_signal),  # noqa: PLW1509  # one prctl; no lock is taken
+    )
+
+
+def prepare_socket_dir(cluster: Cluster, account: Account, runtime_dir: Path) -> Path:
+    """Return an empty directory (0700, the account's) whose socket path fits, recorded for those who connect.
+
+    Where the data directory's path is too long, it is made below ``runtime_dir`` and has a random name.
+    """
+    remove_socket_dir(cluster)
+    directory = cluster.root / "pg-socket"
+    if len(os.fsencode(directory / f".s.PGSQL.{_PORT}")) > _SOCKET_PATH_LIMIT:
+        directory = Path(tempfile.mkdtemp(prefix="workstead-pg-", dir=runtime_dir))
+    else:
+        directory.mkdir(mode=0o700)
+    write_whole(cluster.socket_record, f"{directory}\n".encode())
+    os.chown(directory, account.uid, account.gid)
+    return directory
+
+
+def remove_socket_dir(cluster: Cluster) -> None:
+    """Remove the directory of an earlier start: only a real directory that only its owner could enter."""
+    try:
+        directory = cluster.socket_dir()
+        info = directory.lstat()
+    except FileNotFoundError:
+        return
+    if stat.S_ISDIR(info.st_mode) and stat.S_IMODE(info.st_mode) == 0o700:
+        for name in (f".s.PGSQL.{_PORT}", f".s.PGSQL.{_PORT}.lock"):
+            (directory / name).unlink(missing_ok=True)
+        directory.rmdir()
+    cluster.socket_record.unlink()
