@@ -31,7 +31,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _no_sockets_in_unit_tests(request: pytest.FixtureRequest) -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
+def _no_sockets_in_unit_tests(request: pytest.FixtureRequest) -> Iterator[None]:
     node: pytest.Item = request.node
     if _folder(node) != "unit":
         yield

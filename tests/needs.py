@@ -3,7 +3,7 @@
 import os
 import shutil
 from functools import lru_cache
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import docker
 import pytest
@@ -36,7 +36,7 @@ def missing(reason: str) -> NoReturn:
 @lru_cache(maxsize=1)
 def _engine_problem() -> str | None:
     try:
-        client = docker.from_env(timeout=10)
+        client: Any = docker.from_env(timeout=10)
         try:
             client.ping()
         finally:

@@ -8,7 +8,7 @@ stamp="$venv/.workstead-setup"
 
 # The folder is part of the key: scripts of a virtual environment hold absolute paths.
 place="$root_dir $(id -u)"
-content="$({ cat requirements-dev.lock; sed '/^\[tool\./,$d' pyproject.toml; } | sha256sum | cut -d' ' -f1)"
+content="$({ cat requirements-dev.lock; sed '/^\[tool\.pytest/,$d' pyproject.toml; } | sha256sum | cut -d' ' -f1)"
 if [ -x "$venv/bin/python" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$place"$'\n'"$content" ]; then
   exit 0
 fi
