@@ -1,0 +1,1 @@
+"""Any program: argv from a template, the instruction by argument, standard input or file."""

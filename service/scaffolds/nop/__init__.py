@@ -1,0 +1,1 @@
+"""Delivers nothing: shows that a task cannot be passed by doing nothing."""

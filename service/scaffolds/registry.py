@@ -1,0 +1,30 @@
+"""Scaffold kinds by name. A dotted path is imported when its kind is first used."""
+
+from functools import cache
+from importlib import import_module
+from typing import cast
+
+from service.domain.agents import ScaffoldManifest
+from service.domain.errors import Invalid
+from service.scaffolds.contract import Scaffold
+
+KINDS = {
+    "command": "service.scaffolds.command.scaffold:CommandScaffold",
+    "oracle": "service.scaffolds.oracle.scaffold:OracleScaffold",
+    "nop": "service.scaffolds.nop.scaffold:NopScaffold",
+}
+
+
+@cache
+def scaffold_for(kind: str) -> Scaffold:
+    """Return the scaffold of this kind. Raises Invalid ``unknown_scaffold_kind``."""
+    path = KINDS.get(kind)
+    if path is None:
+        raise Invalid("unknown_scaffold_kind", f"no scaffold kind is called {kind!r}", kinds=sorted(KINDS))
+    module, _, name = path.partition(":")
+    return cast(Scaffold, getattr(import_module(module), name)())
+
+
+def check(manifest: ScaffoldManifest) -> None:
+    """Refuse a manifest that its kind could not plan. Raises Invalid."""
+    scaffold_for(manifest.kind).check(manifest)
