@@ -1,0 +1,84 @@
+"""Content by digest: only what the server misses travels, and an interrupted upload goes on where it stopped."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import httpx
+
+from workstead._async.http import AsyncTransport
+from workstead.errors import Conflict, Disconnected, Invalid, NotFound, Unavailable
+
+CHUNK_BYTES = 1 << 20
+MAX_ROUNDS = 8
+
+
+class AsyncBlobs:
+    """``/v1/blobs/{sha256}``."""
+
+    def __init__(self, http: AsyncTransport) -> None:
+        self._http = http
+
+    async def offset(self, sha256: str) -> int | None:
+        """Return how many bytes the server has of an unfinished upload; None if it has the whole blob."""
+        try:
+            response = await self._http.request("HEAD", f"/v1/blobs/{sha256}")
+        except NotFound:
+            return 0
+        offset = response.headers.get("Upload-Offset")
+        complete = response.headers.get("Upload-Complete", "?1") == "?1" and response.status_code == 200
+        return None if complete else int(offset or 0)
+
+    async def upload(self, path: Path, sha256: str) -> bool:
+        """Bring a file's bytes to the server; return whether any had to travel. Raises Problem, Disconnected, OSError."""
+        size, tried, before = _size(path), 0, -1
+        while (offset := await self.offset(sha256)) is not None:
+            tried = 0 if offset > before else tried + 1
+            if tried > self._http.retries:
+                raise Disconnected(f"the upload of {sha256} makes no progress after {offset} of {size} bytes")
+            before = offset
+            if await self._put(path, sha256, size, offset):
+                return True
+            await self._http.pause(tried)
+        return before >= 0
+
+    async def _put(self, path: Path, sha256: str, size: int, offset: int) -> bool:
+        headers = {"Upload-Offset": str(offset), "Content-Length": str(size - offset)}
+        headers["Content-Type"] = "application/octet-stream"
+        try:
+            await self._http.send_bytes(f"/v1/blobs/{sha256}", _chunks(path, offset), headers)
+        except (httpx.TransportError, Conflict, Unavailable):
+            return False
+        return True
+
+
+def _opened(path: Path) -> BinaryIO:
+    return path.open("rb")
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size
+
+
+async def _chunks(path: Path, offset: int) -> AsyncIterator[bytes]:
+    with _opened(path) as file:
+        file.seek(offset)
+        while chunk := file.read(CHUNK_BYTES):
+            yield chunk
+
+
+async def create_with_blobs(blobs: AsyncBlobs, files: Mapping[str, Path], create: Callable[[], Awaitable[Any]]) -> Any:
+    """Call ``create``; where the server names missing blobs, upload exactly those and call it again.
+
+    Raises what ``create`` raises, also ``Invalid("missing_blobs")`` for a digest that ``files`` does not have.
+    """
+    for _ in range(MAX_ROUNDS):
+        try:
+            return await create()
+        except Invalid as problem:
+            missing = problem.fields.get("missing")
+            if problem.type != "missing_blobs" or not missing or any(sha not in files for sha in missing):
+                raise
+        for sha in missing:
+            await blobs.upload(files[sha], sha)
+    return await create()

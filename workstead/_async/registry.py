@@ -1,0 +1,67 @@
+"""What runs are made of: tasks, scaffolds, agents."""
+
+from pathlib import Path
+from typing import Any
+
+from workstead._async.blobs import AsyncBlobs, create_with_blobs
+from workstead._async.http import AsyncTransport
+from workstead.models import Agent, Scaffold, Task
+from workstead.scaffold_file import read_scaffold_file
+from workstead.task_dir import Bundle, read_task_dir
+
+
+class AsyncTasks:
+    """``/v1/tasks``: immutable, known by the digest of their manifest; creating one again finds it."""
+
+    def __init__(self, http: AsyncTransport, blobs: AsyncBlobs) -> None:
+        self._http, self._blobs = http, blobs
+
+    async def create(self, source: Path | str | Bundle) -> Task:
+        """Create a task from a directory or a bundle; uploads what the server misses. Raises InvalidInput, Problem."""
+        bundle = source if isinstance(source, Bundle) else read_task_dir(Path(source))
+
+        async def create() -> Any:
+            return await self._http.json("POST", "/v1/tasks", json=bundle.manifest)
+
+        return Task.model_validate(await create_with_blobs(self._blobs, bundle.files, create))
+
+    async def get(self, task_id: str) -> Task:
+        return Task.model_validate(await self._http.json("GET", f"/v1/tasks/{task_id}"))
+
+
+class AsyncScaffolds:
+    """``/v1/scaffolds``: ``name@version``, immutable."""
+
+    def __init__(self, http: AsyncTransport, blobs: AsyncBlobs) -> None:
+        self._http, self._blobs = http, blobs
+
+    async def register(self, source: Path | str | Bundle) -> Scaffold:
+        """Register a manifest file or a bundle; the same one again finds it. Raises InvalidInput, Conflict, Problem."""
+        bundle = source if isinstance(source, Bundle) else read_scaffold_file(Path(source))
+
+        async def register() -> Any:
+            return await self._http.json("POST", "/v1/scaffolds", json=bundle.manifest)
+
+        return Scaffold.model_validate(await create_with_blobs(self._blobs, bundle.files, register))
+
+
+class AsyncAgents:
+    """``/v1/agents``: scaffold@version + model + settings."""
+
+    def __init__(self, http: AsyncTransport) -> None:
+        self._http = http
+
+    async def create(
+        self,
+        scaffold: str,
+        *,
+        model: str | None = None,
+        settings: dict[str, Any] | None = None,
+        label: str | None = None,
+    ) -> Agent:
+        """Create an agent, or find the one with this digest. Raises NotFound (scaffold), Conflict (label), Problem."""
+        body = {"scaffold": scaffold, "model": model, "settings": settings or {}, "label": label}
+        return Agent.model_validate(await self._http.json("POST", "/v1/agents", json=body))
+
+    async def get(self, agent_id: str) -> Agent:
+        return Agent.model_validate(await self._http.json("GET", f"/v1/agents/{agent_id}"))

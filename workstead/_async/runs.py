@@ -1,0 +1,107 @@
+"""Runs: submit, watch, stop, fetch."""
+
+import uuid
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from workstead._async.events import stream_events
+from workstead._async.files import download
+from workstead._async.http import AsyncTransport
+from workstead._async.pages import items_of, pages
+from workstead.models import Artifact, Event, Grading, Run
+
+LONGEST_WAIT_S = 60.0
+"""Longest long poll that the server answers."""
+
+
+class AsyncRuns:
+    """``/v1/runs``."""
+
+    def __init__(self, http: AsyncTransport) -> None:
+        self._http = http
+
+    async def create(
+        self,
+        task: str,
+        agent: str,
+        *,
+        sample: int = 1,
+        labels: Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+        **options: Any,
+    ) -> Run:
+        """Submit one run; ``options`` are further fields of the request (priority, max_attempts, limits, runtime).
+
+        With a key of one's own the call may be repeated from another process. Raises NotFound, Invalid, Problem.
+        """
+        body = {"task": task, "agent": agent, "sample": sample, "labels": dict(labels or {}), **options}
+        headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
+        return Run.model_validate(await self._http.json("POST", "/v1/runs", json=body, headers=headers))
+
+    async def get(self, run_id: str, *, wait_s: float = 0, until: str | None = None) -> Run:
+        """Return a run; with ``wait_s`` (≤ 60) once ``until`` (ended | graded | change) holds, or after that time."""
+        params: dict[str, Any] = {"wait_s": min(wait_s, LONGEST_WAIT_S)} if wait_s > 0 else {}
+        if until is not None:
+            params["until"] = until
+        return Run.model_validate(await self._http.json("GET", _path(run_id), params=params, wait_s=wait_s))
+
+    async def wait(self, run_id: str) -> Run:
+        """Return the run once it is done."""
+        run = await self.get(run_id)
+        while not run.done:
+            run = await self.get(run_id, wait_s=30, until="graded")
+        return run
+
+    async def list(self, *, limit: int | None = None, **filters: Any) -> AsyncIterator[Run]:
+        """Yield runs, newest first, at most ``limit``; ``filters`` as the API has them (phase, outcome, agent_id, …)."""
+        async for item in pages(self._http, "/v1/runs", filters, limit):
+            yield Run.model_validate(item)
+
+    async def stop(self, run_id: str, mode: str = "collect") -> Run:
+        """Stop: ``finish`` (deadline becomes now + grace), ``collect`` (kill, keep, grade), ``discard`` (kill, cancel)."""
+        headers = {"Idempotency-Key": str(uuid.uuid4())}
+        return Run.model_validate(
+            await self._http.json("POST", _path(run_id, "stop"), json={"mode": mode}, headers=headers)
+        )
+
+    async def events(self, run_id: str, *, after: int = 0, until: str = "graded") -> AsyncIterator[Event]:
+        """Yield events from ``after`` on, live, each once, until the run is done; reconnects by itself.
+
+        Raises Problem; Disconnected when the server stays away.
+        """
+        async for event in stream_events(self._http, _path(run_id, "events"), after, until):
+            yield event
+
+    async def events_page(self, run_id: str, *, after: int = 0, limit: int = 500) -> Sequence[Event]:
+        """Return up to ``limit`` stored events with ``seq`` above ``after``."""
+        body = await self._http.json("GET", _path(run_id, "events"), params={"after": after, "limit": limit})
+        return [Event.model_validate(item) for item in items_of(body, run_id)]
+
+    async def artifacts(self, run_id: str) -> AsyncIterator[Artifact]:
+        """Yield the entries of the sealed deliverable, skipped ones too."""
+        async for item in pages(self._http, _path(run_id, "artifacts"), {}, None):
+            yield Artifact.model_validate(item)
+
+    async def download(self, run_id: str, path: str, target: Path) -> int:
+        """Write one artifact to the new file ``target``; return its bytes. Raises NotFound, Problem, OSError."""
+        return await download(self._http, f"{_path(run_id, 'artifacts')}/{quote(path, safe='/')}", target)
+
+    async def gradings(self, run_id: str) -> Sequence[Grading]:
+        body = await self._http.json("GET", _path(run_id, "gradings"))
+        return [Grading.model_validate(item) for item in items_of(body, run_id)]
+
+    async def regrade(self, run_id: str, *, idempotency_key: str | None = None) -> Sequence[Grading]:
+        """Grade the sealed deliverable once more (a new round), without another run."""
+        headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
+        body = await self._http.json("POST", _path(run_id, "gradings"), json={}, headers=headers)
+        return [Grading.model_validate(item) for item in items_of(body, run_id)]
+
+    async def delete(self, run_id: str) -> None:
+        """Delete a run that has ended, with its events and artifacts. Raises Conflict while it lives."""
+        await self._http.request("DELETE", _path(run_id))
+
+
+def _path(run_id: str, *rest: str) -> str:
+    return "/".join(["/v1/runs", quote(run_id, safe=""), *rest])

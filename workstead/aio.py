@@ -1,0 +1,63 @@
+"""The asynchronous client."""
+
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from workstead._async.blobs import AsyncBlobs
+from workstead._async.http import AsyncTransport
+from workstead._async.registry import AsyncAgents, AsyncScaffolds, AsyncTasks
+from workstead._async.runs import AsyncRuns
+from workstead.config import resolve
+from workstead.models import Me
+
+
+class AsyncClient:
+    """A Workstead service. Use as a context manager::
+
+        async with AsyncClient() as client:
+            task = await client.tasks.create("tasks/my-task")
+            run = await client.runs.create(task.id, "my-agent")
+            async for event in client.runs.events(run.id): ...
+
+    Without arguments: WORKSTEAD_URL and WORKSTEAD_TOKEN, else the file that a local ``workstead serve`` wrote.
+    Raises NotConfigured. Calls raise Problem and its kinds, Disconnected, ProtocolError (``workstead.errors``).
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        timeout_s: float = 30,
+        retries: int = 5,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        there = resolve(url, token)
+        self.url = there.url
+        self._http = AsyncTransport(there.url, there.token, timeout_s=timeout_s, retries=retries, transport=transport)
+        self.blobs = AsyncBlobs(self._http)
+        self.tasks = AsyncTasks(self._http, self.blobs)
+        self.scaffolds = AsyncScaffolds(self._http, self.blobs)
+        self.agents = AsyncAgents(self._http)
+        self.runs = AsyncRuns(self._http)
+
+    async def me(self) -> Me:
+        """Return what this token may do."""
+        return Me.model_validate(await self._http.json("GET", "/v1/me"))
+
+    async def ready(self) -> bool:
+        """Tell whether the service says that it is ready. Raises Disconnected, Problem."""
+        return (await self._http.request("GET", "/readyz")).is_success
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()

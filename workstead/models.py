@@ -1,0 +1,153 @@
+"""What the API answers, as this version knows it. Unknown fields are ignored; enums are plain strings and may grow.
+
+Times are RFC 3339 UTC strings parsed to aware datetimes; ``_s`` are seconds, ``_bytes`` bytes; unknown is ``None``.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class TaskRef(Model):
+    id: str
+    name: str = ""
+    digest: str | None = None
+
+
+class AgentRef(Model):
+    id: str
+    label: str = ""
+
+
+class Progress(Model):
+    last_seq: int = 0
+    last_event_at: datetime | None = None
+    turns: int | None = None
+    tool_calls: int | None = None
+    silent_s: float | None = None
+    doing: str | None = None
+
+
+class DeliverableSummary(Model):
+    digest: str | None = None
+    files: int = 0
+    bytes: int = 0
+    problems: int = 0
+
+
+class VerdictSummary(Model):
+    state: str = "pending"
+    plan: str | None = None
+    score: float | None = None
+    max_score: float | None = None
+    fraction: float | None = None
+    """score / max_score, a fraction."""
+    graded_at: datetime | None = None
+
+    @property
+    def passed(self) -> bool | None:
+        """Full marks; None while there is no score."""
+        return None if self.score is None or self.max_score is None else self.score >= self.max_score
+
+
+class Run(Model):
+    id: str
+    revision: int
+    phase: str
+    """queued | held | provisioning | running | paused | awaiting_confirmation | collecting | grading | done | …"""
+    hold: dict[str, Any] | None = None
+    outcome: str | None = None
+    """graded | abstained | ungraded | cancelled | invalidated | …, null until done."""
+    ended_because: str | None = None
+    task: TaskRef
+    agent: AgentRef
+    sample: int = 1
+    attempt: int = 0
+    created_at: datetime
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    graded_at: datetime | None = None
+    updated_at: datetime | None = None
+    deadline_at: datetime | None = None
+    queue_s: float | None = None
+    provision_s: float | None = None
+    wall_s: float | None = None
+    progress: Progress = Field(default_factory=Progress)
+    usage: dict[str, Any] = Field(default_factory=dict[str, Any])
+    resources: dict[str, Any] = Field(default_factory=dict[str, Any])
+    deliverable: DeliverableSummary = Field(default_factory=DeliverableSummary)
+    verdict: VerdictSummary = Field(default_factory=VerdictSummary)
+    flags: list[str] = Field(default_factory=list[str])
+    labels: dict[str, str] = Field(default_factory=dict[str, str])
+
+    @property
+    def done(self) -> bool:
+        return self.phase == "done"
+
+
+class Event(Model):
+    """One numbered fact about a run; ``seq`` is dense per run, over all attempts."""
+
+    seq: int
+    attempt: int = 0
+    type: str
+    ts: datetime | None = None
+    v: int = 1
+    payload: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+
+class Artifact(Model):
+    path: str
+    kind: str = "file"
+    """``file`` has content; ``directory`` and ``skipped_…`` are entries only."""
+    size_bytes: int = 0
+    sha256: str | None = None
+    mime: str | None = None
+    link_target: str | None = None
+
+
+class Grading(Model):
+    id: str
+    method: str = ""
+    state: str = "pending"
+    round: int = 1
+    primary: bool = True
+    score: float | None = None
+    max_score: float | None = None
+    cause: str | None = None
+    criteria: list[dict[str, Any]] | None = None
+
+
+class Task(Model):
+    id: str
+    name: str
+    digest: str
+
+
+class Scaffold(Model):
+    id: str
+    name: str
+    version: str
+    digest: str | None = None
+
+    @property
+    def ref(self) -> str:
+        return f"{self.name}@{self.version}"
+
+
+class Agent(Model):
+    id: str
+    label: str
+    digest: str | None = None
+
+
+class Me(Model):
+    project: str | dict[str, Any] | None = None
+    scopes: list[str] = Field(default_factory=list[str])
+    note: str | None = None
+    expires_at: datetime | None = None
