@@ -3,9 +3,30 @@
 Engine tables (schema ``dbos``) are not here and are never joined.
 """
 
+import re
+from typing import Any
+
 from sqlalchemy import (
-    BigInteger, Boolean, Column, DateTime, Double, ForeignKey, Identity, Index, Integer, LargeBinary, MetaData,
-    PrimaryKeyConstraint, Sequence, SmallInteger, String, Table, Text, UniqueConstraint, func, text,
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Double,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    Sequence,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    func,
+    text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
@@ -18,20 +39,22 @@ metadata = MetaData(
     }
 )
 
+DOUBLE = Double[float]()
 EVENT_PARTITIONS = 16
+EVENT_PARTITION_NAME = re.compile(r"run_events_p\d+")
 fence_sequence = Sequence("fence_seq", metadata=metadata)
 
 
-def _created() -> Column[object]:
+def _created() -> Column[Any]:
     return Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.clock_timestamp())
 
 
-def _time(name: str) -> Column[object]:
+def _time(name: str) -> Column[Any]:
     return Column(name, DateTime(timezone=True))
 
 
-def _project() -> Column[object]:
-    return Column("project_id", ForeignKey("projects.id"), nullable=False)
+def _project() -> Column[Any]:
+    return Column("project_id", Text, ForeignKey("projects.id"), nullable=False)
 
 
 projects = Table(
@@ -59,7 +82,7 @@ tokens = Table(
 sessions = Table(
     "sessions", metadata,
     Column("hash", LargeBinary, primary_key=True),
-    Column("token_id", ForeignKey("tokens.id"), nullable=False),
+    Column("token_id", Text, ForeignKey("tokens.id"), nullable=False),
     _created(),
     Column("expires_at", DateTime(timezone=True), nullable=False),
 )  # fmt: skip
@@ -104,7 +127,7 @@ agents = Table(
     "agents", metadata,
     Column("id", Text, primary_key=True),
     _project(),
-    Column("scaffold_id", ForeignKey("scaffolds.id"), nullable=False),
+    Column("scaffold_id", Text, ForeignKey("scaffolds.id"), nullable=False),
     Column("digest", Text, nullable=False),
     Column("label", Text, nullable=False),
     Column("spec", JSONB, nullable=False),
@@ -122,8 +145,8 @@ runs = Table(
     Column("hold", JSONB),
     Column("outcome", Text),
     Column("ended_because", Text),
-    Column("task_id", ForeignKey("tasks.id"), nullable=False),
-    Column("agent_id", ForeignKey("agents.id"), nullable=False),
+    Column("task_id", Text, ForeignKey("tasks.id"), nullable=False),
+    Column("agent_id", Text, ForeignKey("agents.id"), nullable=False),
     Column("sample", Integer, nullable=False, server_default="1"),
     Column("attempt", Integer, nullable=False, server_default="0"),  # latest attempt's number; 0 = none yet
     Column("max_attempts", SmallInteger, nullable=False, server_default="3"),
@@ -142,8 +165,8 @@ runs = Table(
     Column("turns", Integer, nullable=False, server_default="0"),
     Column("tool_calls", Integer, nullable=False, server_default="0"),
     Column("doing", Text),
-    Column("queue_s", Double), Column("provision_s", Double), Column("wall_s", Double),
-    Column("waited_for_host_s", Double, nullable=False, server_default="0"),
+    Column("queue_s", DOUBLE), Column("provision_s", DOUBLE), Column("wall_s", DOUBLE),
+    Column("waited_for_host_s", DOUBLE, nullable=False, server_default="0"),
     Column("memory_peak_bytes", BigInteger), Column("disk_used_bytes", BigInteger),
     Column("deliverable_digest", Text),
     Column("deliverable_files", Integer, nullable=False, server_default="0"),
@@ -151,17 +174,18 @@ runs = Table(
     Column("deliverable_problems", Integer, nullable=False, server_default="0"),
     Column("plan", Text, nullable=False, server_default="task@1"),
     Column("verdict_state", Text, nullable=False, server_default="pending"),
-    Column("score", Double), Column("max_score", Double),
+    Column("score", DOUBLE), Column("max_score", DOUBLE),
     _created(), _time("queued_at"), _time("started_at"), _time("deadline_at"), _time("ended_at"), _time("graded_at"),
     Column("updated_at", DateTime(timezone=True), nullable=False, server_default=func.clock_timestamp()),
     Index("ix_runs_project_created", "project_id", "created_at", "id"),
-    Index("ix_runs_queue", "priority", "created_at", postgresql_where=text("phase = 'queued'")),
+    Index("ix_runs_queue", "project_id", text("priority DESC"), "queued_at", postgresql_where=text("phase = 'queued'")),
     Index("ix_runs_phase", "phase", postgresql_where=text("phase <> 'done'")),
+    postgresql_with={"fillfactor": 70},  # every append updates its run: leave room for that on the page
 )  # fmt: skip
 
 attempts = Table(
     "attempts", metadata,
-    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
+    Column("run_id", Text, ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
     Column("n", Integer, nullable=False),
     Column("state", Text, nullable=False),
     Column("fence", BigInteger, nullable=False),
@@ -200,12 +224,12 @@ run_events = Table(
 
 artifacts = Table(
     "artifacts", metadata,
-    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
+    Column("run_id", Text, ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
     Column("position", Integer, nullable=False),
     Column("path", Text, nullable=False),
     Column("kind", Text, nullable=False),
     Column("size_bytes", BigInteger, nullable=False),
-    Column("sha256", Text), Column("mime", Text), Column("link_target", Text), Column("mtime", Double),
+    Column("sha256", Text), Column("mime", Text), Column("link_target", Text), Column("mtime", DOUBLE),
     PrimaryKeyConstraint("run_id", "position"),
     Index("ix_artifacts_path", "run_id", text("md5(path)")),
 )  # fmt: skip
@@ -228,7 +252,7 @@ gradings = Table(
     "gradings", metadata,
     Column("id", Text, primary_key=True),
     _project(),
-    Column("run_id", ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
+    Column("run_id", Text, ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
     Column("deliverable_digest", Text, nullable=False),
     Column("method", Text, nullable=False),
     Column("method_version", Text, nullable=False),
@@ -239,7 +263,7 @@ gradings = Table(
     Column("round", Integer, nullable=False, server_default="1"),
     Column("vote", Integer, nullable=False, server_default="1"),
     Column("state", Text, nullable=False),  # VerdictState
-    Column("score", Double), Column("max_score", Double),
+    Column("score", DOUBLE), Column("max_score", DOUBLE),
     Column("cause", Text),
     Column("criteria", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
     Column("tries", Integer, nullable=False, server_default="0"),
