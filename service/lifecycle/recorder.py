@@ -1,0 +1,163 @@
+"""From output frames to events and counters: pure, without clock or store, so that a takeover can be exact.
+
+What is not committed is derivable: the streams' stored offsets (attempt row), the spool's tail and the run's counters
+restore a :class:`Recorder`. Batches end at code points, therefore the stored offset is the whole decoding state.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from service.domain.events import EventType, NewEvent
+from service.domain.limits import MAX_EVENTS, OUTPUT_TEXT_BYTES
+from service.lifecycle.json_lines import JsonLine, LineSplitter
+from service.lifecycle.raw_log import Spool
+from service.lifecycle.text_pieces import pieces, whole_length
+from service.sandboxes.contract import STREAMS, Frame
+
+Decode = Callable[[bytes], tuple[str, bool]]
+EVENT_RESERVE = 1_000
+"""Of a run's events, those that output leaves to state changes."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """What a run's output may still put into events, over all its attempts."""
+
+    text_bytes: int = OUTPUT_TEXT_BYTES
+    events: int = MAX_EVENTS - EVENT_RESERVE
+    exhausted: bool = False
+
+    def take(self, size: int) -> bool:
+        """Take one event of ``size`` bytes. The first refusal is final: kept text has no holes."""
+        if self.exhausted or size > self.text_bytes or self.events < 1:
+            self.exhausted = True
+            return False
+        self.text_bytes -= size
+        self.events -= 1
+        return True
+
+
+@dataclass(slots=True)
+class Batch:
+    """What one transaction stores."""
+
+    ends: dict[str, int] = field(default_factory=dict[str, int])
+    """Stream → offset up to which its bytes are stored once this is committed."""
+    raw: list[tuple[str, int, bytes]] = field(default_factory=list[tuple[str, int, bytes]])
+    events: list[NewEvent] = field(default_factory=list[NewEvent])
+    text_bytes: int = 0
+    turns: int = 0
+    tool_calls: int = 0
+    doing: str | None = None
+    truncated: bool = False
+
+
+@dataclass(slots=True)
+class _Stream:
+    name: str
+    stored: int = 0
+    pending: bytearray = field(default_factory=bytearray)
+    lines: LineSplitter = field(default_factory=LineSplitter)
+    kept: int = 0
+    marked: bool = False
+
+    @property
+    def received(self) -> int:
+        return self.stored + len(self.pending)
+
+
+class Recorder:
+    """One attempt's output. Feed frames, take a batch, commit it; never two batches at once."""
+
+    def __init__(self, decode: Decode, parser: Literal["text", "jsonl"], budget: Budget) -> None:
+        self._decode = decode
+        self._parser = parser
+        self._budget = budget
+        self._streams = {name: _Stream(name) for name in STREAMS}
+
+    def resume(self, offsets: Mapping[str, int], spool: Spool) -> None:
+        """Continue where an earlier process stopped."""
+        for name, stream in self._streams.items():
+            stream.stored = stream.kept = offsets.get(name, 0)
+            if self._parser == "jsonl" and stream.stored:
+                tail, whole = spool.tail(name, stream.stored)
+                stream.lines = LineSplitter.resumed(tail, from_start=whole)
+
+    @property
+    def pending_bytes(self) -> int:
+        return sum(len(s.pending) for s in self._streams.values())
+
+    @property
+    def exhausted(self) -> bool:
+        return self._budget.exhausted
+
+    def stored(self) -> dict[str, int]:
+        return {name: s.stored for name, s in self._streams.items()}
+
+    def feed(self, frame: Frame) -> None:
+        """Take a frame; bytes that came before are dropped. Raises ValueError on a gap or an unknown stream."""
+        stream = self._streams.get(frame.stream)
+        if stream is None or frame.offset > stream.received:
+            raise ValueError(f"frame of {frame.stream!r} at {frame.offset} does not follow what was received")
+        stream.pending += memoryview(frame.data)[stream.received - frame.offset :]
+
+    def batch(self, now: datetime, *, final: bool = False) -> Batch:
+        """Return everything that can be stored now; ``final`` includes an unfinished code point."""
+        batch = Batch()
+        for stream in self._streams.values():
+            size = len(stream.pending) if final or self.exhausted else whole_length(stream.pending)
+            if size:
+                self._add(batch, stream, bytes(memoryview(stream.pending)[:size]), now)
+        return batch
+
+    def commit(self, batch: Batch) -> None:
+        """Forget what is stored now."""
+        for name, end in batch.ends.items():
+            stream = self._streams[name]
+            del stream.pending[: end - stream.stored]
+            stream.stored = end
+
+    def _add(self, batch: Batch, stream: _Stream, data: bytes, now: datetime) -> None:
+        batch.raw.append((stream.name, stream.stored, data))
+        batch.ends[stream.name] = stream.stored + len(data)
+        for offset, piece in pieces(data, stream.stored) if not self.exhausted else ():
+            if not self._budget.take(len(piece)):
+                break
+            text, lossy = self._decode(piece)
+            payload = {"stream": stream.name, "offset": offset, "bytes": len(piece), "text": text, "lossy": lossy}
+            batch.events.append(NewEvent(EventType.OUTPUT, payload, stream.name, offset, now))
+            batch.text_bytes += len(piece)
+            stream.kept = offset + len(piece)
+        if self._parser == "jsonl" and not self.exhausted:
+            self._add_lines(batch, stream, data, now)
+        if self.exhausted:
+            self._mark(batch, stream, now)
+
+    def _add_lines(self, batch: Batch, stream: _Stream, data: bytes, now: datetime) -> None:
+        for line in stream.lines.feed(data, stream.stored):
+            if not self._budget.take(line.size):
+                return
+            kind = _count(batch, line)
+            batch.events.append(NewEvent(kind, line.value, f"{stream.name}.json", line.offset, now))
+            batch.text_bytes += line.size
+
+    def _mark(self, batch: Batch, stream: _Stream, now: datetime) -> None:
+        batch.truncated = True
+        if not stream.marked:
+            stream.marked = True
+            payload: dict[str, Any] = {"stream": stream.name, "kept_bytes": stream.kept}
+            batch.events.append(NewEvent(EventType.OUTPUT_TRUNCATED, payload, f"{stream.name}.truncated", 0, now))
+
+
+def _count(batch: Batch, line: JsonLine) -> EventType:
+    kind = line.value.get("type")
+    if kind == "tool_call":
+        batch.tool_calls += 1
+        name = line.value.get("name")
+        batch.doing = name[:80] if isinstance(name, str) else None
+        return EventType.TOOL_CALL
+    if kind == "message":
+        batch.turns += 1
+    return EventType.AGENT_MESSAGE
