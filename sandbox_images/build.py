@@ -9,13 +9,14 @@ import fcntl
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from docker.errors import DockerException
 
-from sandbox_images import build_host, root_image
+from sandbox_images import root_image
+from sandbox_images.build_host import BuildHost, this_machine
 from sandbox_images.catalogue import CONTENT_LABEL, HERE, NAME_LABEL, ROOT, Catalogue, Image, files_of, load
 from sandbox_images.engine import BuildFailed, Engine
 
@@ -25,7 +26,7 @@ Row = dict[str, str | None]
 Table = dict[str, Row]
 
 
-def build(engine: Engine, catalogue: Catalogue, names: Sequence[str] = ()) -> Table:
+def build(engine: Engine, catalogue: Catalogue, host: BuildHost, names: Sequence[str] = ()) -> Table:
     """Make what is missing and return {name: {tag, id}}. Raises BuildFailed, ValueError for an unknown name."""
     wanted = catalogue.ordered(names)
     origin, root_tag = root_image.ensure(engine, catalogue.root)
@@ -33,7 +34,7 @@ def build(engine: Engine, catalogue: Catalogue, names: Sequence[str] = ()) -> Ta
     for image in wanted:
         parent_tag = str(table[image.parent]["tag"])
         tag = image.tag(parent_tag)
-        table[image.name] = {"tag": tag, "id": engine.image_id(tag) or build_one(engine, image, parent_tag)}
+        table[image.name] = {"tag": tag, "id": engine.image_id(tag) or build_one(engine, image, parent_tag, host)}
     return table
 
 
@@ -49,15 +50,15 @@ def resolve(engine: Engine, catalogue: Catalogue) -> Table:
     return table
 
 
-def build_one(engine: Engine, image: Image, parent_tag: str) -> str:
+def build_one(engine: Engine, image: Image, parent_tag: str, host: BuildHost) -> str:
     """Build one image on its parent; return its id. Raises BuildFailed."""
     started = time.monotonic()
     tag = image.tag(parent_tag)
     context = {str(path.relative_to(image.folder)): _entry(path) for path in files_of(image.folder)}
-    context |= {name: (body, 0o644) for name, body in build_host.context_files().items()}
+    context |= {name: (body, 0o644) for name, body in host.files.items()}
     labels = {NAME_LABEL: image.name, CONTENT_LABEL: image.content(parent_tag)}
     try:
-        built = engine.build(context, tag, {"PARENT": parent_tag, **build_host.proxies()}, labels)
+        built = engine.build(context, tag, {"PARENT": parent_tag, **host.proxies}, labels)
     finally:
         engine.prune_stages()
     print(f"built {tag} in {time.monotonic() - started:.0f} s", file=sys.stderr)
@@ -75,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(json.dumps(resolve(engine, load()), indent=2))
             return 0
         with _only_one():
-            _record(build(engine, load(), chosen.names))
+            _record(build(engine, load(), this_machine(), chosen.names))
     except (BuildFailed, DockerException, ValueError) as error:
         print(f"images: {error}", file=sys.stderr)
         return 1
@@ -95,7 +96,7 @@ def _record(table: Table) -> None:
 
 
 @contextmanager
-def _only_one() -> Iterator[None]:
+def _only_one() -> Generator[None]:
     """Two builds at a time would make the same image twice."""
     LOCAL.mkdir(exist_ok=True)
     with (LOCAL / "images.lock").open("w") as lock:

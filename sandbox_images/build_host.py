@@ -17,6 +17,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 FOLDER = ".build-host"
@@ -36,6 +37,19 @@ fi
 export PIP_CONFIG_FILE=$here/pip.conf PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 export NPM_CONFIG_GLOBALCONFIG=$here/npmrc NPM_CONFIG_UPDATE_NOTIFIER=false
 """
+
+
+@dataclass(frozen=True, slots=True)
+class BuildHost:
+    """What one machine gives to build steps."""
+
+    files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    """By path in the build context, all below :data:`FOLDER`."""
+    proxies: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def this_machine() -> BuildHost:
+    return BuildHost(context_files(), proxies())
 
 
 def proxies(environ: Mapping[str, str] = os.environ) -> dict[str, str]:

@@ -58,7 +58,7 @@ ensure_engine() {
     denied) die "a Docker engine is there, but not for user $(id -un): run as root, or add the user to group docker" ;;
   esac
   [ -z "${DOCKER_HOST:-}" ] || die "no engine answers at DOCKER_HOST=$DOCKER_HOST"
-  if pgrep -x dockerd >/dev/null; then
+  if grep -qsx dockerd /proc/[0-9]*/comm; then
     wait_for_engine 30 || die "dockerd runs and does not answer: left alone"
     return 0
   fi

@@ -1,0 +1,45 @@
+"""What the repository holds: the files that would be committed, and their syntax trees."""
+
+import ast
+import subprocess
+from functools import lru_cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PYTHON_ROOTS = ("service", "workstead", "tests", "migrations", "tools", "sandbox_images")
+_NOT_OURS = {".git", ".venv", ".local", "build", "__pycache__", ".pytest_cache", ".ruff_cache", ".hypothesis"}
+
+
+@lru_cache(maxsize=1)
+def files() -> tuple[Path, ...]:
+    """Every file that is tracked or would be, relative to the root."""
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    if listing.returncode == 0:
+        names = (Path(name.decode()) for name in listing.stdout.split(b"\0") if name)
+        return tuple(path for path in names if (ROOT / path).is_file())
+    # A copy of the tree without its history, as `make mutants` makes one.
+    found = (path.relative_to(ROOT) for path in sorted(ROOT.rglob("*")) if path.is_file())
+    return tuple(p for p in found if not _NOT_OURS & set(p.parts) and not any(s.endswith(".egg-info") for s in p.parts))
+
+
+def python_files() -> list[Path]:
+    return [path for path in files() if path.suffix == ".py" and path.parts[0] in PYTHON_ROOTS]
+
+
+@lru_cache(maxsize=4096)
+def text(path: Path) -> str | None:
+    """The text of a file, or None if it is not text."""
+    try:
+        return (ROOT / path).read_text()
+    except UnicodeDecodeError:
+        return None
+
+
+@lru_cache(maxsize=4096)
+def syntax(path: Path) -> ast.Module:
+    return ast.parse((ROOT / path).read_text(), str(path))

@@ -1,0 +1,73 @@
+"""Nothing of the machine or the network that this was written on, and a reason at each broad ``except``."""
+
+import ast
+import re
+
+import pytest
+
+from tests.architecture.repository import files, python_files, syntax, text
+
+# Put together from parts, so that this file does not hold what it looks for.
+_HOSTS = [
+    ".".join(parts)
+    for parts in (
+        ("pypi", "org"),
+        ("pythonhosted", "org"),
+        ("npmjs", "org"),
+        ("yarnpkg", "com"),
+        ("deb", "debian", "org"),
+        ("security", "debian", "org"),
+        ("snapshot", "debian", "org"),
+        ("archive", "ubuntu", "com"),
+        ("index", "docker", "io"),
+        ("registry-1", "docker", "io"),
+        ("ghcr", "io"),
+        ("quay", "io"),
+        ("gcr", "io"),
+        ("proxy", "golang", "org"),
+        ("crates", "io"),
+        ("rubygems", "org"),
+    )
+]
+_PLACES = ["/" + "work" + tail for tail in ("/main", "/shared", "/.library")]
+_BROAD = {"Exception", "BaseException"}
+_MIN_REASON = 12
+
+
+@pytest.mark.parametrize("needle", [*_HOSTS, *_PLACES])
+def test_no_file_names_a_registry_host_or_a_place_on_this_machine(needle: str) -> None:
+    pattern = re.compile(rf"(?<![\w-]){re.escape(needle)}(?![\w-])" if needle in _HOSTS else re.escape(needle))
+    assert [str(path) for path in files() if pattern.search(text(path) or "")] == []
+
+
+def test_each_broad_except_says_why() -> None:
+    silent: list[str] = []
+    for path in python_files():
+        lines = (text(path) or "").splitlines()
+        for node in ast.walk(syntax(path)):
+            if isinstance(node, ast.ExceptHandler) and _is_broad(node):
+                near = lines[max(0, node.lineno - 2) : node.lineno]
+                if not any(len(_reason(line)) >= _MIN_REASON for line in near):
+                    silent.append(f"{path}:{node.lineno}")
+    assert silent == []
+
+
+def test_no_check_is_switched_off_without_naming_it() -> None:
+    bare = re.compile(r"#\s*(noqa(?!:)|type:\s*ignore|pyright:\s*ignore(?!\[))")
+    found = [
+        f"{path}:{number}"
+        for path in python_files()
+        for number, line in enumerate((text(path) or "").splitlines(), 1)
+        if bare.search(line) and path.name != "test_hygiene.py"
+    ]
+    assert found == []
+
+
+def _is_broad(node: ast.ExceptHandler) -> bool:
+    types = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+    return any(kind is None or (isinstance(kind, ast.Name) and kind.id in _BROAD) for kind in types)
+
+
+def _reason(line: str) -> str:
+    comment = line.partition("#")[2]
+    return re.sub(r"(noqa:\s*[A-Z0-9, ]+|pyright:\s*ignore\[[^\]]*\])", "", comment).strip(" -:#\u2013\u2014")

@@ -1,0 +1,36 @@
+"""A plug-in is one folder, one line in its registry and one folder of unit tests; nothing else has to know of it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.repository import ROOT, files, text
+
+FAMILIES = ("scaffolds", "graders", "benchmarks")
+_SHARED = {"conformance", "testing"}
+
+
+def _plugins(family: str) -> list[str]:
+    folders = {path.parts[2] for path in files() if path.parts[:2] == ("service", family) and len(path.parts) > 3}
+    return sorted(folders - _SHARED)
+
+
+_ALL = [(family, name) for family in FAMILIES for name in _plugins(family)]
+
+
+@pytest.mark.parametrize(("family", "name"), _ALL)
+def test_has_a_line_in_the_registry(family: str, name: str) -> None:
+    registry = text(Path("service", family, "registry.py")) or ""
+    assert re.search(rf"\bservice\.{family}\.{name}\b", registry), f"service/{family}/registry.py does not name {name}"
+
+
+@pytest.mark.parametrize(("family", "name"), _ALL)
+def test_has_a_folder_of_unit_tests(family: str, name: str) -> None:
+    folder = ROOT / "tests" / "unit" / family / name
+    assert list(folder.glob("test_*.py")), f"no tests in tests/unit/{family}/{name}/"
+
+
+@pytest.mark.parametrize("family", [family for family in FAMILIES if _plugins(family)])
+def test_family_has_contract_and_registry(family: str) -> None:
+    assert {"contract.py", "registry.py"} <= {path.name for path in (ROOT / "service" / family).iterdir()}
