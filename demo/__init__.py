@@ -1,0 +1,1 @@
+"""Demo tasks with real files, the program that solves them, and the script that makes the files."""
