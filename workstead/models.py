@@ -147,7 +147,8 @@ class Agent(Model):
 
 
 class Me(Model):
-    project: str | dict[str, Any] | None = None
+    project_id: str
+    token_id: str | None = None
     scopes: list[str] = Field(default_factory=list[str])
     note: str | None = None
     expires_at: datetime | None = None

@@ -1,16 +1,17 @@
 """An agreement (docx) and its amendment (pdf): what holds now?"""
 
 import re
-from datetime import datetime
+import time
+from pathlib import Path
 
 import docx
-from readers import number, pdf_text
+from readers import find, number, pdf_text
 from report import deliver, say
 
 JURISDICTIONS = ("England and Wales", "Germany", "Ireland", "France")
 
 
-def solve(workspace, output):
+def solve(workspace: Path, output: Path) -> None:
     document = docx.Document(str(workspace / "agreement.docx"))
     text = "\n".join(p.text for p in document.paragraphs)
     fees = {r.cells[0].text: number(r.cells[2].text) for r in document.tables[0].rows[1:]}
@@ -37,7 +38,7 @@ def solve(workspace, output):
     deliver(output, "Contract as amended", answers, findings, ["code", "fee before", "fee now"], rows)
 
 
-def amended(clauses, amendment):
+def amended(clauses: dict[str, str], amendment: str) -> dict[str, str]:
     """Apply replacements of words and deletions of clauses."""
     changes = re.findall(
         r"In clause (\d+\.\d+) the [a-z ]*? ?of (.+?) is replaced by (.+?)\.(?= \d+\. | Signed)", amendment
@@ -53,7 +54,7 @@ def amended(clauses, amendment):
     return clauses
 
 
-def amended_fees(fees, amendment):
+def amended_fees(fees: dict[str, float], amendment: str) -> dict[str, float]:
     now = dict(fees)
     for code, amount in re.findall(r"monthly fee for (\S+) is replaced by EUR ([\d,]+\.\d\d)", amendment):
         now[code] = number(amount)
@@ -62,12 +63,5 @@ def amended_fees(fees, amendment):
     return now
 
 
-def find(pattern, text):
-    match = re.search(pattern, text)
-    if match is None:
-        raise SystemExit(f"nothing fits {pattern!r}")
-    return match[1]
-
-
-def iso(text):
-    return datetime.strptime(text, "%d %B %Y").date().isoformat()
+def iso(text: str) -> str:
+    return time.strftime("%Y-%m-%d", time.strptime(text, "%d %B %Y"))

@@ -1,6 +1,8 @@
 """Stock in a database, and a chart that claims to show it: which bar is wrong?"""
 
 import sqlite3
+from pathlib import Path
+from typing import Any
 
 from PIL import Image
 from readers import csv_rows
@@ -15,7 +17,7 @@ SELECT w.name, coalesce(sum(m.quantity), 0) FROM warehouse w LEFT JOIN movement 
 """
 
 
-def solve(workspace, output):
+def solve(workspace: Path, output: Path) -> None:
     products, stock = read_database(workspace / "inventory.sqlite")
     size, bars = read_chart(workspace / "chart.png", csv_rows(workspace / "legend.csv"))
     off = {name: abs(shown - stock[name]) - per_pixel for name, (shown, per_pixel) in bars.items()}
@@ -39,7 +41,7 @@ def solve(workspace, output):
     deliver(output, "January stock", answers, findings, columns, [list(p) for p in products])
 
 
-def read_database(path):
+def read_database(path: Path) -> tuple[list[tuple[Any, ...]], dict[str, int]]:
     database = sqlite3.connect(path)
     products = database.execute(STOCK).fetchall()
     stock = dict(database.execute(PER_WAREHOUSE).fetchall())
@@ -48,11 +50,11 @@ def read_database(path):
     return products, stock
 
 
-def read_chart(path, legend):
+def read_chart(path: Path, legend: list[dict[str, str]]) -> tuple[tuple[int, int], dict[str, tuple[float, float]]]:
     """Return the size, and warehouse → (units shown, units per pixel), from the height of each colour."""
     image = Image.open(path).convert("RGB")
-    pixels = image.load()
-    bars = {}
+    pixels: Any = image.load()
+    bars: dict[str, tuple[float, float]] = {}
     for entry in legend:
         colour = tuple(bytes.fromhex(entry["colour"].lstrip("#")))
         rows = {y for y in range(image.height) for x in range(image.width) if pixels[x, y] == colour}

@@ -3,13 +3,14 @@
 import re
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import openpyxl
-from readers import csv_rows, number, pdf_text
+from readers import csv_rows, find, number, pdf_text
 from report import deliver, say
 
 
-def solve(workspace, output):
+def solve(workspace: Path, output: Path) -> None:
     orders = read_orders(workspace / "orders.xlsx")
     invoices = [read_invoice(path) for path in sorted((workspace / "invoices").glob("*.pdf"))]
     paid = read_payments(workspace / "payments.csv", [i["number"] for i in invoices])
@@ -38,11 +39,11 @@ def solve(workspace, output):
     deliver(output, "Supplier reconciliation", answers, findings, columns, rows)
 
 
-def read_orders(path):
+def read_orders(path: Path) -> dict[str, float]:
     """Return order → total, from quantities and prices; the workbook's stored results must say the same."""
     formulas = openpyxl.load_workbook(path)["Orders"]
     stored = openpyxl.load_workbook(path, data_only=True)["Orders"]
-    totals = defaultdict(float)
+    totals: dict[str, float] = defaultdict(float)
     for row, values in zip(formulas.iter_rows(min_row=2), stored.iter_rows(min_row=2, values_only=True), strict=True):
         order, quantity, price, formula = row[0].value, row[3].value, row[4].value, row[5].value
         line = quantity * price
@@ -53,20 +54,20 @@ def read_orders(path):
     return dict(totals)
 
 
-def read_invoice(path):
+def read_invoice(path: Path) -> dict[str, Any]:
     text = pdf_text(path)
-    name = re.search(r"^INVOICE (\S+)", text, re.MULTILINE)[1]
-    order = re.search(r"^Your order:\s+(\S+)", text, re.MULTILINE)[1]
-    total = number(re.search(r"^Total GBP\s+([\d,.]+)", text, re.MULTILINE)[1])
+    name = find(r"^INVOICE (\S+)", text)
+    order = find(r"^Your order:\s+(\S+)", text)
+    total = number(find(r"^Total GBP\s+([\d,.]+)", text))
     lines = re.findall(r"^(\S.*?)\s{2,}(\d+)\s+(\d+\.\d+)\s+([\d,]+\.\d\d)$", text, re.MULTILINE)
     if abs(sum(int(q) * float(p) for _, q, p, _ in lines) - total) > 0.005:
         say(f"{name}: the lines do not add up to {total:.2f}")
-    say(f"read {Path(path).name}: {name} for {order}, {len(lines)} lines, {total:.2f}")
+    say(f"read {path.name}: {name} for {order}, {len(lines)} lines, {total:.2f}")
     return {"number": name, "order": order, "total": total}
 
 
-def read_payments(path, numbers):
-    paid = defaultdict(float)
+def read_payments(path: Path, numbers: list[str]) -> dict[str, float]:
+    paid: dict[str, float] = defaultdict(float)
     rows = csv_rows(path)
     for row in rows:
         matches = [n for n in numbers if n in row["reference"]]

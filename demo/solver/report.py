@@ -1,28 +1,37 @@
 """What every solution ends with: answers, a short report in words, a workbook. Everything is written below one folder."""
 
 import json
+import sys
 from pathlib import Path
+from typing import Any
 
 import openpyxl
 
 
-def say(text):
+def say(text: str) -> None:
     """Print one line of progress at once."""
-    print(text, flush=True)
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
-def deliver(output, title, answers, findings, columns, rows):
+def deliver(
+    output: Path,
+    title: str,
+    answers: dict[str, Any],
+    findings: list[str],
+    columns: list[str],
+    rows: list[list[Any]],
+) -> None:
     """Write answers.json, report.md and report.xlsx."""
-    folder = Path(output)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "answers.json").write_text(json.dumps(answers, indent=2) + "\n", encoding="utf-8")
+    output.mkdir(parents=True, exist_ok=True)
+    (output / "answers.json").write_text(json.dumps(answers, indent=2) + "\n", encoding="utf-8")
     lines = [f"# {title}", "", *(f"- {finding}" for finding in findings), ""]
-    (folder / "report.md").write_text("\n".join(lines), encoding="utf-8")
+    (output / "report.md").write_text("\n".join(lines), encoding="utf-8")
     book = openpyxl.Workbook()
     page = book.active
     page.title = title[:31]
     page.append(columns)
     for row in rows:
         page.append(row)
-    book.save(folder / "report.xlsx")
-    say(f"wrote {', '.join(sorted(p.name for p in folder.iterdir()))}")
+    book.save(output / "report.xlsx")
+    say(f"wrote {', '.join(sorted(p.name for p in output.iterdir()))}")

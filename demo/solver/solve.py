@@ -15,7 +15,7 @@ from report import say
 SOLVERS = {"orders.xlsx": invoices.solve, "agreement.docx": contract.solve, "inventory.sqlite": inventory.solve}
 
 
-def main(workspace, output):
+def main(workspace: Path, output: Path) -> int:
     started = time.monotonic()
     files = sorted(p.relative_to(workspace).as_posix() for p in workspace.rglob("*") if p.is_file())
     shown = [f for f in files if not f.startswith((".", "output/"))]

@@ -32,7 +32,7 @@ async def pages(
 
 def items_of(body: Any, path: str) -> list[dict[str, Any]]:
     """Return the items of a list's answer. Raises ProtocolError."""
-    items = cast("dict[str, Any]", body).get("items") if isinstance(body, dict) else None
+    items = cast("dict[str, Any]", body).get("data") if isinstance(body, dict) else None
     if not isinstance(items, list):
-        raise ProtocolError(f"{path}: a list answers with items")
+        raise ProtocolError(f"{path}: a list answers with data")
     return cast("list[dict[str, Any]]", items)
