@@ -118,28 +118,41 @@ def spawn(
 def prepare_socket_dir(cluster: Cluster, account: Account, runtime_dir: Path) -> Path:
     """Return an empty directory (0700, the account's) whose socket path fits, recorded for those who connect.
 
-    Where the data directory's path is too long, it is made below ``runtime_dir`` and has a random name.
+    Where the data directory's path is too long, it is made below ``runtime_dir`` with a random name. One that is
+    recorded is used again: children that are running were told of it.
     """
-    remove_socket_dir(cluster)
+    if directory := _recorded_socket_dir(cluster, account):
+        _empty(directory)
+        return directory
     directory = cluster.root / "pg-socket"
     if len(os.fsencode(directory / f".s.PGSQL.{_PORT}")) > _SOCKET_PATH_LIMIT:
         directory = Path(tempfile.mkdtemp(prefix="workstead-pg-", dir=runtime_dir))
     else:
+        shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(mode=0o700)
-    write_whole(cluster.socket_record, f"{directory}\n".encode())
     os.chown(directory, account.uid, account.gid)
+    write_whole(cluster.socket_record, f"{directory}\n".encode())
     return directory
 
 
-def remove_socket_dir(cluster: Cluster) -> None:
-    """Remove the directory of an earlier start: only a real directory that only its owner could enter."""
+def remove_socket_dir(cluster: Cluster, account: Account) -> None:
+    if directory := _recorded_socket_dir(cluster, account):
+        _empty(directory)
+        directory.rmdir()
+    cluster.socket_record.unlink(missing_ok=True)
+
+
+def _recorded_socket_dir(cluster: Cluster, account: Account) -> Path | None:
+    """Return it only if nobody else can have made it: after a reboot its name may be somebody's in /tmp."""
     try:
         directory = cluster.socket_dir()
         info = directory.lstat()
     except FileNotFoundError:
-        return
-    if stat.S_ISDIR(info.st_mode) and stat.S_IMODE(info.st_mode) == 0o700:
-        for name in (f".s.PGSQL.{_PORT}", f".s.PGSQL.{_PORT}.lock"):
-            (directory / name).unlink(missing_ok=True)
-        directory.rmdir()
-    cluster.socket_record.unlink()
+        return None
+    private = stat.S_ISDIR(info.st_mode) and stat.S_IMODE(info.st_mode) == 0o700 and info.st_uid == account.uid
+    return directory if private else None
+
+
+def _empty(directory: Path) -> None:
+    for name in (f".s.PGSQL.{_PORT}", f".s.PGSQL.{_PORT}.lock"):
+        (directory / name).unlink(missing_ok=True)

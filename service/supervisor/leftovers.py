@@ -2,6 +2,7 @@
 
 import json
 import signal
+from pathlib import Path
 from typing import cast
 
 from service.domain.errors import Conflict
@@ -10,6 +11,7 @@ from service.supervisor.account import Account
 from service.supervisor.cluster import Cluster
 from service.supervisor.locks import write_whole
 
+_CLOCK_TOLERANCE_S = 5.0
 _DYING_S = 6.0  # the kernel has told the server to end; its own patience with its children is 5 s
 
 
@@ -48,17 +50,24 @@ def clear(cluster: Cluster, account: Account) -> None:
     """
     proc.wait_until(lambda: not processes(cluster, account), _DYING_S, poll_s=0.1)
     pid_file = cluster.data / "postmaster.pid"
-    try:
-        holder = int(pid_file.read_text().split("\n", 1)[0])
-    except (FileNotFoundError, ValueError):
-        holder = None
-    left = processes(cluster, account)
-    if holder in left and holder != recorded_server(cluster):
+    holder = _holder(pid_file)
+    if holder is not None and holder != recorded_server(cluster):
         detail = f"process {holder} serves {cluster.data} and was not started by us: stop it first"
         raise Conflict("foreign_postgres", detail, pid=holder)
     kill_all(cluster, account)
     # nothing of the cluster lives: whatever process has that number now is somebody else
     pid_file.unlink(missing_ok=True)
+
+
+def _holder(pid_file: Path) -> int | None:
+    """Return the process of the pid file if it still runs: same number, and started when the file says."""
+    try:
+        lines = pid_file.read_text().splitlines()
+        pid, written_at = int(lines[0]), int(lines[2])
+    except (FileNotFoundError, ValueError, IndexError):
+        return None
+    started = proc.started_at(pid)
+    return pid if started is not None and abs(started - written_at) <= _CLOCK_TOLERANCE_S else None
 
 
 def kill_all(cluster: Cluster, account: Account) -> None:

@@ -36,18 +36,26 @@ class DataLock:
             self._fd = None
 
 
+def make_data_dir(path: Path) -> None:
+    """Make ``path`` when it is missing: others may pass through (the database's user must) but not look around."""
+    try:
+        path.mkdir(parents=True)
+    except FileExistsError:
+        return
+    path.chmod(0o711)
+
+
 def write_whole(path: Path, data: bytes, mode: int = 0o600, uid: int | None = None) -> None:
     """Replace ``path`` so that a reader, or a crash, sees the old bytes or the new ones. Durable on return."""
     temporary = path.with_name(f".{path.name}.new")
     temporary.unlink(missing_ok=True)
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
-    try:
+    with os.fdopen(fd, "wb") as file:
         if uid is not None:
             os.fchown(fd, uid, -1)
-        os.write(fd, data)
+        file.write(data)
+        file.flush()
         os.fsync(fd)
-    finally:
-        os.close(fd)
     temporary.rename(path)
     sync_directory(path.parent)
 

@@ -30,6 +30,13 @@ def cut(path: Path, limit_bytes: int = LIMIT_BYTES) -> None:
         return
     if size <= limit_bytes:
         return
+    try:
+        _keep_newest(path, size)
+    finally:  # also when the disk is full: then this is what frees it
+        os.truncate(path, 0)
+
+
+def _keep_newest(path: Path, size: int) -> None:
     with path.open("rb") as log:
         log.seek(size - min(size, _KEPT_BYTES))
         kept = log.read(_KEPT_BYTES)
@@ -38,4 +45,3 @@ def cut(path: Path, limit_bytes: int = LIMIT_BYTES) -> None:
     fd = os.open(previous, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "wb") as target:
         target.write(kept)
-    os.truncate(path, 0)

@@ -20,7 +20,7 @@ from service.domain.errors import Unavailable
 from service.supervisor import binaries, cluster, leftovers, proc
 from service.supervisor.account import Account, require_reachable, server_account
 from service.supervisor.cluster import Cluster, PostgresFailed
-from service.supervisor.locks import DataLock
+from service.supervisor.locks import DataLock, make_data_dir
 from service.supervisor.logs import open_log
 
 DATABASE = "workstead"
@@ -59,7 +59,6 @@ class EmbeddedPostgres:
     """
 
     def __init__(self, data_dir: Path, *, durable: bool = True, runtime_dir: Path | None = None) -> None:
-        data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
         self._cluster = Cluster(data_dir.resolve())
         self._durable = durable
         self._runtime_dir = runtime_dir or default_runtime_dir()
@@ -67,6 +66,7 @@ class EmbeddedPostgres:
         self._account: Account | None = None
         self._binaries: binaries.Binaries | None = None
         self._process: subprocess.Popen[bytes] | None = None
+        self._refusal = ""
 
     @property
     def url(self) -> str:
@@ -94,8 +94,9 @@ class EmbeddedPostgres:
         """
         self.launch()
         if not proc.wait_until(self.ready, timeout_s):
+            why = self.why_not_ready(timeout_s)
             self.stop()
-            raise PostgresFailed(f"the database was not ready within {timeout_s:.0f} s: {self._log_tail()}")
+            raise PostgresFailed(why)
 
     def launch(self) -> subprocess.Popen[bytes]:
         """Start the server without waiting; :meth:`ready` tells when it answers. Errors as :meth:`start`."""
@@ -103,6 +104,7 @@ class EmbeddedPostgres:
             raise RuntimeError("the server ends with the thread that starts it: start it in the main thread")
         if self._process and self._process.poll() is None:
             return self._process
+        make_data_dir(self._cluster.root)
         self._lock.acquire()
         try:
             self._prepare()
@@ -125,9 +127,13 @@ class EmbeddedPostgres:
                 query = "SELECT 1 FROM pg_database WHERE datname = %s"
                 if not connection.execute(query, (DATABASE,)).fetchone():
                     connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
-        except psycopg.OperationalError:
+        except psycopg.OperationalError as error:
+            self._refusal = str(error)
             return False
         return True
+
+    def why_not_ready(self, waited_s: float) -> str:
+        return f"the database was not ready within {waited_s:.0f} s: {self._refusal}; its log ends: {self._log_tail()}"
 
     def stop(self) -> None:
         """End the server: sessions are cut, then a checkpoint; at once if that takes too long. Frees the lock."""
@@ -140,7 +146,7 @@ class EmbeddedPostgres:
             leftovers.kill_all(self._cluster, self._account)
             self._process.wait()
             self._process = None
-            cluster.remove_socket_dir(self._cluster)
+            cluster.remove_socket_dir(self._cluster, self._account)
         self._lock.release()
 
     def __enter__(self) -> Self:
@@ -153,6 +159,9 @@ class EmbeddedPostgres:
     def _prepare(self) -> None:
         self._account = server_account()
         require_reachable(self._cluster.root, self._account)
+        if self._process is not None:
+            # our own server died under its sessions; one that computes would not notice for as long as it does
+            leftovers.kill_all(self._cluster, self._account)
         leftovers.clear(self._cluster, self._account)
         self._binaries = binaries.install(self._cluster.root, self._cluster.major())
         if self._cluster.major() is None:

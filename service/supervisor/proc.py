@@ -37,6 +37,16 @@ def start_ticks(pid: int) -> int | None:
     return None if fields[0] in "ZX" else int(fields[19])
 
 
+def started_at(pid: int) -> float | None:
+    """Unix seconds of the start of ``pid`` by today's clock; ``None`` when it has ended."""
+    ticks = start_ticks(pid)
+    if ticks is None:
+        return None
+    lines = Path("/proc/stat").read_text().splitlines()
+    booted = next(int(line.split()[1]) for line in lines if line.startswith("btime "))
+    return booted + ticks / os.sysconf("SC_CLK_TCK")
+
+
 def boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
@@ -53,10 +63,10 @@ def find(uid: int, matches: Callable[[list[str]], bool]) -> Iterator[int]:
         if not entry.name.isdecimal():
             continue
         try:
-            owner, cmdline = entry.stat().st_uid, (entry / "cmdline").read_bytes()
+            cmdline = (entry / "cmdline").read_bytes() if entry.stat().st_uid == uid else b""
         except (FileNotFoundError, ProcessLookupError):
             continue
-        if owner == uid and cmdline and matches(cmdline.decode(errors="replace").rstrip("\0").split("\0")):
+        if cmdline and matches(cmdline.decode(errors="replace").rstrip("\0").split("\0")):
             yield int(entry.name)
 
 
