@@ -92,3 +92,8 @@ async def stream_state(tx: Tx, project_id: str, run_id: str, token_id: str) -> S
         grading=row["grading"],
         token_good=row["token_good"],
     )
+
+
+async def ping(tx: Tx) -> None:
+    """Ask the database for an answer."""
+    await tx.execute(text("select 1"))

@@ -1,0 +1,63 @@
+"""The HTTP API as one application, made from :class:`ApiState`. The pages are put onto it by wiring."""
+
+from fastapi import FastAPI
+from fastapi.middleware.cors import CORSMiddleware
+from prometheus_client import CollectorRegistry
+
+from service.api import problems
+from service.api.edge import Edge
+from service.api.metrics import Metrics
+from service.api.problems import Problem
+from service.api.resources import (
+    agents,
+    artifacts,
+    attempts,
+    blobs,
+    gradings,
+    health,
+    me,
+    run_events,
+    runs,
+    scaffolds,
+    sessions,
+    tasks,
+    tokens,
+)
+from service.api.state import ApiState
+
+API_VERSION = "1"
+RESOURCES = (
+    blobs, tasks, scaffolds, agents, runs, run_events, attempts, artifacts, gradings, tokens, me, sessions, health,
+)  # fmt: skip
+EXPOSED = ["ETag", "Link", "Location", "Retry-After", "X-Request-Id", "Idempotent-Replay", "Upload-Offset"]
+
+
+def create_app(state: ApiState) -> FastAPI:
+    """Return the API. Whoever serves it starts ``state.notifications`` and closes ``state.db``."""
+    app = FastAPI(
+        title="Workstead",
+        version=API_VERSION,
+        summary="Runs AI agents on real work in sandboxes and grades what they deliver.",
+        openapi_url="/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        responses={"4XX": {"model": Problem, "description": "RFC 9457 problem"}},
+    )
+    app.state.api = state
+    app.state.metrics = CollectorRegistry()
+    for resource in RESOURCES:
+        app.include_router(resource.router)
+    problems.install(app)
+    app.add_middleware(Metrics, registry=app.state.metrics, state=state)
+    if state.config.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(state.config.cors_origins),
+            allow_credentials=False,
+            allow_methods=["*"],
+            allow_headers=["*"],
+            expose_headers=EXPOSED,
+        )
+    app.add_middleware(Edge, max_json_bytes=state.config.max_json_bytes)
+    return app

@@ -1,0 +1,140 @@
+"""Who is calling: a bearer token, or a browser's session cookie. Everything else about a caller follows from its token.
+
+One answer for every credential that is not good (401 ``bad_credentials``), on one path: what was wrong with it is not
+told. Run tokens (inside sandboxes) are worth ``GET /v1/me`` and nothing else.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from fastapi import Depends, Request
+
+from service.api.cookies import session_secret
+from service.api.state import ApiState, api_state
+from service.domain.errors import Forbidden, Unauthenticated
+from service.store import tokens
+from service.store.rows import TokenRow
+
+SCOPES = frozenset(
+    [f"{noun}:{verb}" for noun in ("tasks", "agents", "runs", "gradings", "reports") for verb in ("read", "write")]
+    + [
+        "benchmarks:read",
+        "benchmarks:write",
+        "hidden:read",
+        "runs:debug",
+        "runs:drive",
+        "models:admin",
+        "rate",
+        "admin",
+    ]
+)
+"""NEEDS C1. ``admin`` includes all others."""
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    token: TokenRow
+    by_cookie: bool = False
+
+    @property
+    def project_id(self) -> str:
+        return self.token.project_id
+
+    def may(self, scope: str) -> bool:
+        return scope in self.token.scopes or "admin" in self.token.scopes
+
+    def require(self, scope: str) -> None:
+        """Raise Forbidden unless the token has ``scope``."""
+        if not self.may(scope):
+            raise Forbidden("scope_missing", f"this needs the scope {scope}", scope=scope)
+
+
+def bearer(request: Request) -> str | None:
+    """Return the bearer token of the request, or None if it has no Authorization header at all."""
+    value = request.headers.get("authorization")
+    if value is None:
+        return None
+    scheme, _, secret = value.partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" else ""
+
+
+async def identify(request: Request) -> Caller:
+    """Return who is calling, run tokens included. Raises Unauthenticated, or Forbidden for a foreign origin."""
+    state = api_state(request)
+    secret = bearer(request)
+    if secret is not None:
+        caller = await _by_token(state, secret)
+    else:
+        check_origin(request, state)
+        caller = await _by_session(state, session_secret(request))
+    request.state.token_id = caller.token.id
+    request.state.project_id = caller.project_id
+    return caller
+
+
+async def _by_token(state: ApiState, secret: str) -> Caller:
+    async with state.db.transaction() as tx:
+        token = await tokens.authenticate(tx, secret)
+    if token is None:
+        raise Unauthenticated("bad_credentials", "the token is unknown, expired or revoked")
+    return Caller(token)
+
+
+async def _by_session(state: ApiState, secret: str | None) -> Caller:
+    if secret is None:
+        raise Unauthenticated("credentials_missing", "send `Authorization: Bearer …`")
+    async with state.db.reading() as tx:
+        token = await tokens.session_token(tx, secret)
+    if token is None:
+        raise Unauthenticated("bad_credentials", "the session has ended")
+    return Caller(token, by_cookie=True)
+
+
+def check_origin(request: Request, state: ApiState) -> None:
+    """Refuse what another site made a browser send. Raises Forbidden.
+
+    SameSite=Strict already keeps the cookie from such requests; this holds where a browser does not know it, and
+    for pages of another port of the same host, which are the same site.
+    """
+    origin = request.headers.get("origin")
+    own = {state.config.origin, f"{request.url.scheme}://{request.headers.get('host', '')}"}
+    if origin is None:
+        if request.method not in SAFE_METHODS:
+            raise Forbidden("origin_missing", "a request with a cookie that changes something needs an Origin")
+    elif origin not in own or not urlsplit(origin).netloc:
+        raise Forbidden("foreign_origin", "cookies are accepted from our own pages only")
+
+
+async def current_caller(caller: Annotated[Caller, Depends(identify)]) -> Caller:
+    if caller.token.kind == "run":
+        raise Forbidden("run_token", "a run's token opens /v1/me only")
+    return caller
+
+
+def scope(name: str) -> Callable[[Caller], Awaitable[Caller]]:
+    """Return a dependency: the caller, who has scope ``name``."""
+    assert name in SCOPES, name
+
+    async def scoped(caller: Annotated[Caller, Depends(current_caller)]) -> Caller:
+        caller.require(name)
+        return caller
+
+    return scoped
+
+
+AnyCaller = Annotated[Caller, Depends(identify)]
+"""Run tokens too."""
+TokenCaller = Annotated[Caller, Depends(current_caller)]
+TasksRead = Annotated[Caller, Depends(scope("tasks:read"))]
+TasksWrite = Annotated[Caller, Depends(scope("tasks:write"))]
+AgentsRead = Annotated[Caller, Depends(scope("agents:read"))]
+AgentsWrite = Annotated[Caller, Depends(scope("agents:write"))]
+RunsRead = Annotated[Caller, Depends(scope("runs:read"))]
+RunsWrite = Annotated[Caller, Depends(scope("runs:write"))]
+GradingsRead = Annotated[Caller, Depends(scope("gradings:read"))]
+GradingsWrite = Annotated[Caller, Depends(scope("gradings:write"))]
+Admin = Annotated[Caller, Depends(scope("admin"))]
+State = Annotated[ApiState, Depends(api_state)]

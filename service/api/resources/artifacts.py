@@ -1,0 +1,107 @@
+"""``/v1/runs/{id}/artifacts``: the entries of the sealed deliverable, their bytes, and all of them as one archive."""
+
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel
+from starlette.responses import Response, StreamingResponse
+
+from service.api.auth import Caller, RunsRead, State
+from service.api.downloads import download_headers, file_answer, safe_type
+from service.api.json_body import StrictRoute
+from service.api.lookups import run_or_404
+from service.api.pagination import MAX_LIMIT, ListOf, Paging, next_link
+from service.api.prefixed import only_known
+from service.api.rendering import Digest, answer, sha256_name
+from service.api.state import ApiState
+from service.api.zip_stream import zip_of
+from service.domain.artifacts import EntryKind
+from service.domain.errors import Conflict, NotFound
+from service.store import artifacts
+from service.store.database import Tx
+from service.store.rows import ArtifactRow
+
+router = APIRouter(prefix="/v1/runs", tags=["artifacts"], route_class=StrictRoute)
+
+
+class Artifact(BaseModel):
+    path: str
+    """From the workspace; '%' and bytes that are not UTF-8 are percent-encoded, so it is exact and reversible."""
+    kind: str
+    """file | directory | skipped_symlink | skipped_fifo | skipped_socket | skipped_device | skipped_over_limit | …"""
+    size_bytes: int
+    sha256: Digest | None
+    mime: str | None
+    """By signature; null where unknown."""
+    link_target: str | None
+    mtime: float | None
+    """Unix seconds."""
+    href: str | None
+    """Relative URL of the bytes; null for what has none."""
+
+
+def _view(row: ArtifactRow) -> Artifact:
+    stored = row.kind == EntryKind.FILE and row.sha256 is not None
+    return Artifact(
+        path=row.path,
+        kind=row.kind,
+        size_bytes=row.size_bytes,
+        sha256=sha256_name(row.sha256) if row.sha256 else None,
+        mime=row.mime,
+        link_target=row.link_target,
+        mtime=row.mtime,
+        href=f"/v1/runs/{row.run_id}/artifacts/{quote(row.path)}" if stored else None,
+    )
+
+
+@router.get("/{run_id}/artifacts", operation_id="list_artifacts", response_model=ListOf[Artifact])
+async def list_artifacts(run_id: str, request: Request, caller: RunsRead, state: State, page: Paging) -> Response:
+    """List the entries in the order of the manifest, those that could not be taken included."""
+    only_known(request, ("limit", "cursor"), ())
+    async with state.db.reading() as tx:
+        await run_or_404(tx, caller, run_id)
+        found = await artifacts.list(tx, run_id, page.cursor, page.limit)
+    return answer(ListOf[Artifact](data=[_view(r) for r in found.items], next=next_link(request, found.next)))
+
+
+@router.head("/{run_id}/artifacts/{path:path}", include_in_schema=False)
+@router.get("/{run_id}/artifacts/{path:path}", operation_id="get_artifact", response_class=Response)
+async def get_artifact(run_id: str, path: str, request: Request, caller: RunsRead, state: State) -> Response:
+    """Download one file: always an attachment. Range, If-Range and If-None-Match work."""
+    row = await _find(state, caller, run_id, path)
+    if row.kind != EntryKind.FILE or row.sha256 is None:
+        raise Conflict("artifact_without_content", f"this entry has no bytes: {row.kind}")
+    headers = download_headers(path.rpartition("/")[2], f'"{row.sha256}"')
+    return file_answer(request, state.blobs.open(row.sha256), row.size_bytes, safe_type(row.mime), headers)
+
+
+@router.get("/{run_id}/archive.zip", operation_id="get_archive", response_class=Response)
+async def get_archive(run_id: str, caller: RunsRead, state: State) -> Response:
+    """Download all files as one zip, with a manifest of every entry."""
+    async with state.db.reading() as tx:
+        run = await run_or_404(tx, caller, run_id)
+        if run.deliverable_digest is None:
+            raise Conflict("not_sealed", "the run has no sealed deliverable (yet)")
+        entries = await _all(tx, run_id)
+    headers = download_headers(f"{run_id}.zip", f'"{run.deliverable_digest}"')
+    return StreamingResponse(zip_of(entries, state.blobs.open), 200, headers, "application/zip")
+
+
+async def _find(state: ApiState, caller: Caller, run_id: str, path: str) -> ArtifactRow:
+    async with state.db.reading() as tx:
+        await run_or_404(tx, caller, run_id)
+        row = await artifacts.by_path(tx, run_id, path)
+    if row is None:
+        raise NotFound("not_found")
+    return row
+
+
+async def _all(tx: Tx, run_id: str) -> list[ArtifactRow]:
+    rows: list[ArtifactRow] = []
+    cursor = None
+    while True:
+        found = await artifacts.list(tx, run_id, cursor, MAX_LIMIT)
+        rows += found.items
+        cursor = found.next
+        if cursor is None:
+            return rows

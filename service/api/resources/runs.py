@@ -1,0 +1,125 @@
+"""``/v1/runs``: submit, list, read (cheaply, or waiting), stop, delete."""
+
+import json
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, ConfigDict
+from starlette.responses import Response
+
+from service.api.auth import Caller, RunsRead, RunsWrite, State, current_caller, identify
+from service.api.conditional import none_match, revision_tag
+from service.api.idempotency import Made, once
+from service.api.json_body import StrictRoute
+from service.api.lookups import run_or_404
+from service.api.pagination import Paging, next_link
+from service.api.rendering import answer, json_answer
+from service.api.run_query import Queried, chosen_fields, run_filter, show
+from service.api.run_view import Run, run_view
+from service.api.state import ApiState
+from service.api.waiting import Until, cache_control, unchanged, wait_for
+from service.domain.errors import NotFound
+from service.domain.run_states import Phase, StopMode
+from service.lifecycle.delete import delete_run
+from service.lifecycle.stop import stop
+from service.lifecycle.submit import RunRequest, submit
+from service.store import audit, projects, runs
+from service.store.database import Tx
+
+router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=StrictRoute)
+
+
+class RunList(BaseModel):
+    data: list[Run]
+    """With ``fields``, each run has only the chosen members."""
+    next: str | None
+    total: int | None = None
+    """Only when asked for."""
+
+
+class StopRequest(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    mode: StopMode
+
+
+@router.post("", operation_id="create_run", response_model=Run, status_code=201)
+async def create_run(body: RunRequest, request: Request, caller: RunsWrite, state: State) -> Response:
+    """Submit one agent on one task. Takes an ``Idempotency-Key``."""
+
+    async def work(tx: Tx) -> Made:
+        project = await projects.get(tx, caller.project_id)
+        if project is None:
+            raise NotFound("not_found")
+        row = await submit(tx, project, body)
+        return Made(run_view(row), 201, f"/v1/runs/{row.id}")
+
+    made = await once(request, state, caller, "POST /v1/runs", work)
+    state.reach("submit.committed")
+    return made
+
+
+@router.get("", operation_id="list_runs", response_model=RunList)
+async def list_runs(request: Request, caller: RunsRead, state: State, page: Paging, query: Queried) -> Response:
+    """List runs. Also takes ``label.<name>=<value>`` and ``facet.<name>=<value>`` (of the task)."""
+    wanted, names = run_filter(request, query), chosen_fields(query)
+    async with state.db.reading() as tx:
+        found = await runs.list(tx, caller.project_id, wanted, query.sort, page.cursor, page.limit)
+        total = await runs.count(tx, caller.project_id, wanted) if query.total else None
+    body = {"data": [show(run_view(r), names) for r in found.items], "next": next_link(request, found.next)}
+    if query.total:
+        body["total"] = total
+    return json_answer(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+@router.get("/{run_id}", operation_id="get_run", response_model=Run, responses={304: {"description": "unchanged"}})
+async def get_run(
+    run_id: str,
+    request: Request,
+    state: State,
+    wait_s: Annotated[float, Query(ge=0, le=60)] = 0,
+    until: Until = "change",
+) -> Response:
+    """Return a run. ``wait_s`` waits for ``until`` (ended | graded | change) first; the ETag is the revision."""
+    if wait_s == 0 and (same := await unchanged(request, state, run_id)):
+        return same
+    caller = await current_caller(await identify(request))
+    caller.require("runs:read")
+    known = request.headers.get("if-none-match")
+    if wait_s > 0:
+        await wait_for(state, caller, run_id, until, wait_s, known)
+    return await _current(request, state, caller, run_id)
+
+
+async def _current(request: Request, state: ApiState, caller: Caller, run_id: str) -> Response:
+    async with state.db.reading() as tx:
+        row = await run_or_404(tx, caller, run_id)
+    tag = revision_tag(row.revision)
+    headers = {"ETag": tag, "Cache-Control": cache_control(done=row.phase is Phase.DONE)}
+    if none_match(request.headers.get("if-none-match"), tag):
+        return Response(status_code=304, headers=headers)
+    return answer(run_view(row), headers=headers)
+
+
+@router.post("/{run_id}/stop", operation_id="stop_run", response_model=Run)
+async def stop_run(run_id: str, body: StopRequest, caller: RunsWrite, state: State) -> Response:
+    """Ask a run to stop: ``finish`` (deadline = now + grace), ``collect`` (kill, grade what is there), ``discard``.
+
+    May be repeated; a run that is done is returned as it is.
+    """
+    async with state.db.transaction() as tx:
+        await run_or_404(tx, caller, run_id)
+        await stop(tx, caller.project_id, run_id, body.mode)
+        await audit.record(tx, caller.project_id, caller.token.id, "run.stop", run_id, {"mode": body.mode})
+        row = await run_or_404(tx, caller, run_id)
+    return answer(run_view(row))
+
+
+@router.delete("/{run_id}", operation_id="delete_run", status_code=204)
+async def delete(run_id: str, caller: RunsWrite, state: State) -> Response:
+    """Delete a run that has ended, with its events, deliverable and verdicts (409 while it has not)."""
+    async with state.db.transaction() as tx:
+        await run_or_404(tx, caller, run_id)
+        await delete_run(tx, caller.project_id, run_id)
+        await audit.record(tx, caller.project_id, caller.token.id, "run.delete", run_id, {})
+    return Response(status_code=204)

@@ -1,0 +1,68 @@
+"""``/v1/scaffolds``: programs that work, registered as data, immutable by ``name@version``."""
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from service.api.auth import AgentsRead, AgentsWrite, State
+from service.api.json_body import StrictRoute
+from service.api.pagination import ListOf, Paging, next_link
+from service.api.prefixed import only_known
+from service.api.rendering import Digest, Timestamp, answer, sha256_name
+from service.domain.agents import ScaffoldManifest
+from service.domain.errors import NotFound
+from service.scaffolds import registry
+from service.store import scaffolds
+from service.store.rows import ScaffoldRow
+
+router = APIRouter(prefix="/v1/scaffolds", tags=["agents"], route_class=StrictRoute)
+
+
+class Scaffold(BaseModel):
+    id: str
+    name: str
+    version: str
+    digest: Digest
+    created_at: Timestamp
+    manifest: ScaffoldManifest
+
+
+def _view(row: ScaffoldRow) -> Scaffold:
+    return Scaffold(
+        id=row.id,
+        name=row.name,
+        version=row.version,
+        digest=sha256_name(row.digest),
+        created_at=row.created_at,
+        manifest=row.manifest,
+    )
+
+
+@router.post("", operation_id="register_scaffold", response_model=Scaffold, status_code=201)
+async def register_scaffold(body: ScaffoldManifest, caller: AgentsWrite, state: State) -> Response:
+    """Register a scaffold. The same manifest again answers 200; another one under the same name and version, 409."""
+    registry.check(body)
+    async with state.db.transaction() as tx:
+        row, created = await scaffolds.register(tx, caller.project_id, body)
+    return answer(_view(row), 201 if created else 200, {"Location": f"/v1/scaffolds/{row.id}"})
+
+
+@router.get("", operation_id="list_scaffolds", response_model=ListOf[Scaffold])
+async def list_scaffolds(request: Request, caller: AgentsRead, state: State, page: Paging) -> Response:
+    only_known(request, ("limit", "cursor"), ())
+    async with state.db.reading() as tx:
+        found = await scaffolds.list(tx, caller.project_id, page)
+    return answer(ListOf[Scaffold](data=[_view(r) for r in found.items], next=next_link(request, found.next)))
+
+
+@router.get("/{scaffold_id:path}", operation_id="get_scaffold", response_model=Scaffold)
+async def get_scaffold(scaffold_id: str, caller: AgentsRead, state: State) -> Response:
+    """Return a scaffold by its id or its ``name@version``."""
+    async with state.db.reading() as tx:
+        if "@" in scaffold_id:
+            row = await scaffolds.find(tx, caller.project_id, scaffold_id)
+        else:
+            row = await scaffolds.get(tx, caller.project_id, scaffold_id)
+    if row is None:
+        raise NotFound("not_found")
+    return answer(_view(row))

@@ -1,0 +1,74 @@
+"""``/v1/tasks``: immutable bundles by digest. Hidden assets are named only to holders of ``hidden:read``."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from service.api.auth import Caller, State, TasksRead, TasksWrite
+from service.api.json_body import StrictRoute
+from service.api.pagination import ListOf, Paging, next_link
+from service.api.prefixed import only_known, prefixed
+from service.api.rendering import Digest, Timestamp, answer, sha256_name
+from service.domain.errors import NotFound
+from service.domain.tasks import TaskManifest
+from service.graders import registry as graders
+from service.store import tasks
+from service.store.rows import TaskRow
+
+router = APIRouter(prefix="/v1/tasks", tags=["tasks"], route_class=StrictRoute)
+HIDDEN_READ = "hidden:read"
+
+
+class Task(BaseModel):
+    id: str
+    name: str
+    digest: Digest
+    created_at: Timestamp
+    manifest: dict[str, Any]
+    """The manifest as created. Without ``hidden:read``: ``hidden`` and the graders' ``settings`` are null."""
+
+
+def task_view(row: TaskRow, caller: Caller) -> Task:
+    manifest = row.manifest.model_dump(mode="json")
+    if not caller.may(HIDDEN_READ):
+        manifest["hidden"] = None
+        manifest["graders"] = [{"method": g["method"], "settings": None} for g in manifest["graders"]]
+    return Task(id=row.id, name=row.name, digest=sha256_name(row.digest), created_at=row.created_at, manifest=manifest)
+
+
+@router.post("", operation_id="create_task", response_model=Task, status_code=201)
+async def create_task(body: TaskManifest, caller: TasksWrite, state: State) -> Response:
+    """Create a task from its manifest; its files' blobs are there already (422 ``missing_blobs`` lists the others).
+
+    The digest of the manifest is the version: the same manifest again answers 200 with the task that exists.
+    """
+    for spec in body.graders:
+        graders.check(spec, body)
+    async with state.db.transaction() as tx:
+        row, created = await tasks.create(tx, caller.project_id, body)
+    headers = {"Location": f"/v1/tasks/{row.id}"}
+    return answer(task_view(row, caller), 201 if created else 200, headers)
+
+
+@router.get("", operation_id="list_tasks", response_model=ListOf[Task])
+async def list_tasks(
+    request: Request, caller: TasksRead, state: State, page: Paging, name: str | None = None
+) -> Response:
+    """List tasks, oldest first. Filters: ``name``, ``facet.<name>=<value>``, ``label.<name>=<value>``."""
+    only_known(request, ("name", "limit", "cursor"))
+    facets, labels = prefixed(request, "facet."), prefixed(request, "label.")
+    async with state.db.reading() as tx:
+        found = await tasks.list(tx, caller.project_id, page, name=name, facets=facets, labels=labels)
+    data = [task_view(row, caller) for row in found.items]
+    return answer(ListOf[Task](data=data, next=next_link(request, found.next)))
+
+
+@router.get("/{task_id}", operation_id="get_task", response_model=Task)
+async def get_task(task_id: str, caller: TasksRead, state: State) -> Response:
+    async with state.db.reading() as tx:
+        row = await tasks.get(tx, caller.project_id, task_id)
+    if row is None:
+        raise NotFound("not_found")
+    return answer(task_view(row, caller))

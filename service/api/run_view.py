@@ -1,0 +1,186 @@
+"""The run resource (NEEDS D2) and how it is made from a row."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel
+
+from service.api.rendering import Digest, Timestamp, now, sha256_name
+from service.domain.run_states import Phase
+from service.store.rows import RunRow
+
+TICKING = frozenset({Phase.PROVISIONING, Phase.RUNNING, Phase.PAUSED, Phase.AWAITING_CONFIRMATION})
+
+
+class TaskOfRun(BaseModel):
+    id: str
+    name: str
+    digest: Digest
+
+
+class AgentOfRun(BaseModel):
+    id: str
+    label: str
+
+
+class Progress(BaseModel):
+    last_seq: int
+    last_event_at: Timestamp | None
+    turns: int
+    tool_calls: int
+    silent_s: float | None
+    """Seconds since the last event at the time of the answer, while the agent works. Not part of ``revision``."""
+    doing: str | None
+
+
+class Usage(BaseModel):
+    """Null where unknown: no model gateway has measured this run."""
+
+    requests: int | None = None
+    input_tokens: int | None = None
+    cached_input_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cost_usd: str | None = None
+    cost_basis: str = "unknown"
+    """measured | declared | unknown"""
+    price_date: str | None = None
+    cost_usd_all_attempts: str | None = None
+
+
+class Resources(BaseModel):
+    memory_peak_bytes: int | None
+    disk_used_bytes: int | None
+
+
+class DeliverableOfRun(BaseModel):
+    digest: Digest | None
+    files: int
+    bytes: int
+    problems: int
+
+
+class VerdictOfRun(BaseModel):
+    state: str
+    """pending | grading | graded | abstained | failed"""
+    plan: str
+    score: float | None
+    max_score: float | None
+    fraction: float | None
+    graded_at: Timestamp | None
+
+
+class Run(BaseModel):
+    """One agent on one task, sample *k*. Enumerations may grow; unknown is null."""
+
+    id: str
+    revision: int
+    """Rises with every change; the strong ETag."""
+    phase: str
+    """queued | held | provisioning | running | paused | awaiting_confirmation | collecting | grading | done"""
+    hold: dict[str, Any] | None
+    outcome: str | None
+    """graded | abstained | ungraded | cancelled | invalidated; null until the phase is done"""
+    ended_because: str | None
+    evaluation_id: str | None
+    task: TaskOfRun
+    agent: AgentOfRun
+    sample: int
+    attempt: int
+    derived_from: str | None
+    created_at: Timestamp
+    started_at: Timestamp | None
+    ended_at: Timestamp | None
+    graded_at: Timestamp | None
+    updated_at: Timestamp
+    deadline_at: Timestamp | None
+    queue_s: float | None
+    provision_s: float | None
+    wall_s: float | None
+    """Seconds of the agent phase; while it lasts, up to the time of the answer."""
+    working_s: float | None
+    provider_wait_s: float | None
+    waited_for_host_s: float
+    progress: Progress
+    usage: Usage
+    resources: Resources
+    deliverable: DeliverableOfRun
+    verdict: VerdictOfRun
+    flags: list[str]
+    labels: dict[str, str]
+
+
+def run_view(row: RunRow) -> Run:
+    ticking = row.phase in TICKING
+    return Run(
+        id=row.id,
+        revision=row.revision,
+        phase=row.phase,
+        hold=row.hold,
+        outcome=row.outcome,
+        ended_because=row.ended_because,
+        evaluation_id=None,
+        task=TaskOfRun(id=row.task_id, name=row.task_name, digest=sha256_name(row.task_digest)),
+        agent=AgentOfRun(id=row.agent_id, label=row.agent_label),
+        sample=row.sample,
+        attempt=row.attempt,
+        derived_from=row.derived_from,
+        created_at=row.created_at,
+        started_at=row.started_at,
+        ended_at=row.ended_at,
+        graded_at=row.graded_at,
+        updated_at=row.updated_at,
+        deadline_at=row.deadline_at,
+        queue_s=row.queue_s,
+        provision_s=row.provision_s,
+        wall_s=_age(row.started_at) if row.wall_s is None and ticking else row.wall_s,
+        working_s=None,
+        provider_wait_s=None,
+        waited_for_host_s=row.waited_for_host_s,
+        progress=_progress(row, ticking),
+        usage=Usage(),
+        resources=Resources(memory_peak_bytes=row.memory_peak_bytes, disk_used_bytes=row.disk_used_bytes),
+        deliverable=_deliverable(row),
+        verdict=_verdict(row),
+        flags=list(row.flags),
+        labels=dict(row.labels),
+    )
+
+
+def _age(since: datetime | None) -> float | None:
+    return None if since is None else round(max((now() - since).total_seconds(), 0.0), 3)
+
+
+def _progress(row: RunRow, ticking: bool) -> Progress:
+    return Progress(
+        last_seq=row.last_seq,
+        last_event_at=row.last_event_at,
+        turns=row.turns,
+        tool_calls=row.tool_calls,
+        silent_s=_age(row.last_event_at) if ticking else None,
+        doing=row.doing,
+    )
+
+
+def _deliverable(row: RunRow) -> DeliverableOfRun:
+    return DeliverableOfRun(
+        digest=sha256_name(row.deliverable_digest) if row.deliverable_digest else None,
+        files=row.deliverable_files,
+        bytes=row.deliverable_bytes,
+        problems=row.deliverable_problems,
+    )
+
+
+def _verdict(row: RunRow) -> VerdictOfRun:
+    fraction = None
+    if row.score is not None and row.max_score:
+        fraction = row.score / row.max_score
+    return VerdictOfRun(
+        state=row.verdict_state,
+        plan=row.plan,
+        score=row.score,
+        max_score=row.max_score,
+        fraction=fraction,
+        graded_at=row.graded_at,
+    )

@@ -1,0 +1,66 @@
+"""How the API is served: uvicorn with bounds on what a slow or greedy client can hold."""
+
+import asyncio
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+HEADERS_WAIT_S = 15.0
+"""Most seconds from a connection's start, or a request's first byte, to the end of its headers."""
+MAX_CONNECTIONS = 2000
+
+
+class BoundedHttp(HttpToolsProtocol):
+    """uvicorn closes idle connections, but waits for ever for the rest of a request's headers: this one does not."""
+
+    _headers_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._start_timer()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._start_timer()
+
+    def on_headers_complete(self) -> None:
+        self._stop_timer()
+        super().on_headers_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def _start_timer(self) -> None:
+        self._stop_timer()
+        self._headers_timer = self.loop.call_later(HEADERS_WAIT_S, self._too_slow)
+
+    def _stop_timer(self) -> None:
+        if self._headers_timer is not None:
+            self._headers_timer.cancel()
+            self._headers_timer = None
+
+    def _too_slow(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.close()
+
+
+def uvicorn_config(app: FastAPI, host: str, port: int, *, graceful_s: int = 8) -> uvicorn.Config:
+    """Return the configuration to serve ``app``. Streams that are open at shutdown get ``graceful_s`` seconds."""
+    return uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        http=BoundedHttp,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=graceful_s,
+    )

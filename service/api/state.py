@@ -1,0 +1,67 @@
+"""What the API is made from. Built once by wiring; every resource finds it at ``request.app.state.api``."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from starlette.requests import HTTPConnection
+
+from service.store.blobs import BlobStore
+from service.store.database import Database
+from service.store.notifications import Notifications
+
+
+@dataclass(frozen=True, slots=True)
+class ApiConfig:
+    public_url: str = "http://127.0.0.1:8040"
+    """URL that browsers use; its origin is the only one that may send our cookie with an unsafe method."""
+    cors_origins: tuple[str, ...] = ()
+    """Foreign origins that may call the API from a browser with a bearer token (never with a cookie)."""
+    max_json_bytes: int = 4 << 20
+    """Largest body of any request but a blob upload, in bytes."""
+    max_blob_bytes: int = 8 << 30
+    """Largest blob, in bytes."""
+    max_streams: int = 500
+    """Most event streams and long polls at once in this process."""
+
+    @property
+    def origin(self) -> str:
+        url = urlsplit(self.public_url)
+        return f"{url.scheme}://{url.netloc}"
+
+    @property
+    def secure_cookie(self) -> bool:
+        """Secure except on a loopback http address, where browsers differ on what they accept (see cookies.py)."""
+        url = urlsplit(self.public_url)
+        return url.scheme == "https" or not _is_loopback(url.hostname or "")
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _no_crash(_point: str) -> None:
+    return None
+
+
+@dataclass(slots=True)
+class ApiState:
+    db: Database
+    notifications: Notifications
+    blobs: BlobStore
+    config: ApiConfig = field(default_factory=ApiConfig)
+    reach: Callable[[str], None] = _no_crash
+    """Crash hook of the crash tests: called with the name of a point that was passed."""
+    open_streams: int = 0
+
+
+def api_state(connection: HTTPConnection) -> ApiState:
+    state: object = connection.app.state.api
+    assert isinstance(state, ApiState)
+    return state

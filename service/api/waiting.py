@@ -1,0 +1,98 @@
+"""Reading one run cheaply: 304 from one statement, and the long poll (NEEDS D9, D12)."""
+
+import asyncio
+import hashlib
+import hmac
+from typing import Literal
+
+from fastapi import Request
+from starlette.responses import Response
+
+from service.api.auth import Caller, bearer
+from service.api.conditional import none_match, revision_tag
+from service.api.state import ApiState
+from service.domain.errors import NotFound, Unavailable
+from service.domain.run_states import Phase
+from service.store.notifications import RUN_EVENTS, RUNS
+from service.store.poll import StreamState, stream_state, token_and_revision
+
+Until = Literal["ended", "graded", "change"]
+REREAD_S = 2.0
+MAX_AGE_DONE_S = 30
+MAX_AGE_LIVE_S = 1
+
+
+async def unchanged(request: Request, state: ApiState, run_id: str) -> Response | None:
+    """Answer 304 if the bearer may read the run and has its revision already; None says nothing at all.
+
+    One statement finds token and revision, so that polling costs no body query. None leads to the ordinary path,
+    which tells apart everything that this one does not.
+    """
+    wanted, secret = request.headers.get("if-none-match"), bearer(request)
+    if wanted is None or not secret or "\x00" in secret:
+        return None
+    prefix = token_prefix(secret)
+    async with state.db.reading() as tx:
+        found = await token_and_revision(tx, prefix, run_id)
+    if found is None or found.revision is None or found.kind != "api":
+        return None
+    if not hmac.compare_digest(found.hash, hashlib.sha256(secret.encode()).digest()):
+        return None
+    tag = revision_tag(found.revision)
+    if not {"runs:read", "admin"} & set(found.scopes) or not none_match(wanted, tag):
+        return None
+    request.state.token_id, request.state.project_id = found.token_id, found.project_id
+    return Response(status_code=304, headers={"ETag": tag, "Cache-Control": cache_control(done=False)})
+
+
+def token_prefix(secret: str) -> str:
+    """Return the part of a token by which it is found."""
+    return secret.split("_")[1] if secret.count("_") >= 2 else ""
+
+
+def cache_control(*, done: bool) -> str:
+    """Return the polling hint: how long a client should leave a run alone."""
+    return f"private, max-age={MAX_AGE_DONE_S if done else MAX_AGE_LIVE_S}"
+
+
+async def wait_for(
+    state: ApiState, caller: Caller, run_id: str, until: Until, wait_s: float, known: str | None
+) -> None:
+    """Return when the run has what ``until`` names, or after ``wait_s`` seconds. ``known``: the client's ETag.
+
+    Raises NotFound, and Unavailable where too many streams and long polls are open.
+    """
+    if state.open_streams >= state.config.max_streams:
+        raise Unavailable("too_many_streams", "too many open streams and long polls")
+    state.open_streams += 1
+    try:
+        channel = RUN_EVENTS if until == "change" else RUNS
+        async with asyncio.timeout(wait_s), state.notifications.subscribe(channel, run_id) as woken:
+            first = seen = await _look(state, caller, run_id)
+            while not _reached(until, first, seen, known):
+                await woken.wait(REREAD_S)
+                seen = await _look(state, caller, run_id)
+    except TimeoutError:
+        return
+    finally:
+        state.open_streams -= 1
+
+
+async def _look(state: ApiState, caller: Caller, run_id: str) -> StreamState:
+    async with state.db.reading() as tx:
+        found = await stream_state(tx, caller.project_id, run_id, caller.token.id)
+    if found is None:
+        raise NotFound("not_found")
+    return found
+
+
+def _reached(until: Until, first: StreamState, seen: StreamState, known: str | None) -> bool:
+    match until:
+        case "ended":
+            return seen.ended_at is not None or seen.phase is Phase.DONE
+        case "graded":
+            return seen.finished
+        case "change":
+            if known is not None:
+                return not none_match(known, revision_tag(seen.revision))
+            return seen.revision != first.revision
