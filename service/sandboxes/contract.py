@@ -107,6 +107,8 @@ class Exited:
     waited_for_host_s: float = 0.0
     totals: Mapping[str, int] = field(default_factory=dict[str, int])
     """Bytes written per stream."""
+    deadline_hit: bool = False
+    """The launcher killed the program at its inside deadline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +187,15 @@ class Sandbox(ABC):
 
     @abstractmethod
     async def exec(
-        self, argv: Sequence[str], *, stdin: bytes = b"", cwd: str = WORKSPACE, env: Mapping[str, str] | None = None,
-        timeout_s: float = 60, limit_bytes: int = 1 << 20, call_id: str | None = None,
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        cwd: str = WORKSPACE,
+        env: Mapping[str, str] | None = None,
+        timeout_s: float = 60,
+        limit_bytes: int = 1 << 20,
+        call_id: str | None = None,
     ) -> ExecResult:
         """Run a tool call through the launcher; output beyond ``limit_bytes`` per stream is dropped and marked.
 

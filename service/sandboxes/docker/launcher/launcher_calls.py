@@ -1,0 +1,135 @@
+"""Tool calls: by id, concurrent, kept until the host no longer wants them."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from launcher_command import Command
+from launcher_loop import Loop
+from launcher_process import Owner, Process
+from launcher_wire import Refused, number, pack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+RESULT_BYTES = 4 << 20
+MAX_RUNNING, MAX_CALLS, MAX_RESULTS, MAX_RESULT_BYTES, MAX_FORGOTTEN = 32, 256, 64, 16 << 20, 4096
+CALL_DRAIN_S = 0.5
+
+
+class Call(Owner):
+    """A tool call: queued, running, or a result kept until the host no longer wants it."""
+
+    def __init__(self, loop: Loop, calls: Calls, id: bytes, command: Command, timeout_s: float, limit: int) -> None:
+        self.loop, self.calls, self.id, self.command = loop, calls, id, command
+        self.timeout_s, self.limit = timeout_s, limit
+        self.kept = (bytearray(), bytearray())
+        self.truncated = self.timed_out = False
+        self.process: Process | None = None
+        self.result: bytes | None = None
+        self.asked: list[int] = []
+
+    def begin(self) -> None:
+        try:
+            self.process = Process(self.loop, self.command, self, CALL_DRAIN_S)
+            self.loop.after(self, self.timeout_s, self._timeout)
+        except (OSError, ValueError) as error:
+            kind = "no_such_program" if isinstance(error, (FileNotFoundError, NotADirectoryError)) else "not_started"
+            self.result = pack(b"error", kind.encode(), str(error).encode("utf-8", "replace"))
+
+    def _timeout(self) -> None:
+        self.timed_out = True
+        if self.process is not None:
+            self.process.kill()
+
+    def take(self, stream: int, data: bytes) -> None:
+        free = min(self.limit - len(self.kept[stream]), RESULT_BYTES - len(self.kept[0]) - len(self.kept[1]))
+        self.kept[stream].extend(data[: max(0, free)])
+        self.truncated = self.truncated or free < len(data)
+
+    def finished(self) -> None:
+        if self.process is None:
+            return
+        self.loop.timers.pop(self, None)
+        flags = [b"1" if flag else b"" for flag in (self.truncated, self.timed_out)]
+        ends = number(self.process.code), number(self.process.signal)
+        self.result = pack(b"ok", *ends, *flags, bytes(self.kept[0]), bytes(self.kept[1]))
+        self.kept = (bytearray(), bytearray())
+        self.calls.ended(self)
+
+
+class Calls:
+    """Every call that is known, oldest first. ``answer(request, result)`` speaks to the connection of the moment.
+
+    A result dropped (more than 64, or 16 MiB) or given up by the host leaves its id behind, so that it is not run twice.
+    """
+
+    def __init__(self, loop: Loop, answer: Callable[[int, bytes], None]) -> None:
+        self.loop, self.answer = loop, answer
+        self.known: dict[bytes, Call] = {}
+        self.queue: deque[Call] = deque()
+        self.running: set[Call] = set()
+        self.forgotten: dict[bytes, None] = {}
+
+    def ask(self, request: int, fields: list[bytes], inherited: dict[bytes, bytes]) -> None:
+        id = fields[0]
+        call = self.known.get(id)
+        if call is None:
+            if id in self.forgotten:
+                raise Refused("result_dropped", "the call was made before and its result is no longer kept")
+            if len(self.known) >= MAX_CALLS:
+                raise Refused("busy", f"{MAX_CALLS} calls are waiting or running")
+            command = Command(fields[3:], inherited)
+            call = Call(self.loop, self, id, command, int(fields[1]) / 1000, int(fields[2]))
+            self.known[id] = call
+            self.queue.append(call)
+        call.asked.append(request)
+        self.begin()
+        self.reply(call)
+
+    def begin(self) -> None:
+        while self.queue and len(self.running) < MAX_RUNNING:
+            call = self.queue.popleft()
+            self.running.add(call)
+            call.begin()
+            if call.result is not None:
+                self.ended(call)
+
+    def reply(self, call: Call) -> None:
+        if call.result is not None:
+            for request in call.asked:
+                self.answer(request, call.result)
+            call.asked.clear()
+
+    def ended(self, call: Call) -> None:
+        self.running.discard(call)
+        self.reply(call)
+        self._evict()
+        self.loop.after(self, 0, self.begin)
+
+    def _evict(self) -> None:
+        kept = [(call, len(call.result)) for call in self.known.values() if call.result is not None]
+        total = sum(size for _, size in kept)
+        while len(kept) > MAX_RESULTS or total > MAX_RESULT_BYTES:
+            call, size = kept.pop(0)
+            total -= size
+            self.forget(call.id, True)
+
+    def forget(self, id: bytes, for_good: bool) -> None:
+        call = self.known.get(id)
+        if call is not None and call.result is not None:
+            del self.known[id]
+            if for_good:
+                self.forgotten[id] = None
+                if len(self.forgotten) > MAX_FORGOTTEN:
+                    del self.forgotten[next(iter(self.forgotten))]
+
+    def disconnected(self) -> None:
+        for call in self.known.values():
+            call.asked.clear()
+
+    def reap(self) -> None:
+        for call in list(self.running):
+            if call.process is not None and call.process.wall_s is None:
+                call.process.reap()

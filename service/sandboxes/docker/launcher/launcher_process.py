@@ -1,0 +1,165 @@
+"""A child process: pipes, end, drain."""
+
+# ruff: noqa: SIM105 - contextlib and pathlib cost start-up time
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import signal
+import sys
+import time
+
+from launcher_command import Command
+from launcher_loop import Loop
+from launcher_wire import FRAME, TICK_S
+
+FIONREAD, F_GETPIPE_SZ = 0x541B, 1032  # `termios` is not in every minimal Python; fcntl has no such name before 3.10
+
+
+class Owner:
+    """Who takes a process's output and end."""
+
+    def room(self) -> int:
+        return FRAME
+
+    def take(self, stream: int, data: bytes) -> None:
+        raise NotImplementedError
+
+    def full(self) -> None:
+        raise NotImplementedError
+
+    def finished(self) -> None:
+        raise NotImplementedError
+
+
+class Process:
+    """A child in a session of its own, its three pipes and its end.
+
+    Finished when the *direct* child ended and its pipes are at EOF, or ``drain_s`` later with what was readable then:
+    a background child that keeps a pipe open does not delay the end.
+    """
+
+    def __init__(self, loop: Loop, command: Command, owner: Owner, drain_s: float) -> None:
+        self.loop, self.owner, self.drain_s = loop, owner, drain_s
+        self.pid = 0
+        self.code: int | None = None
+        self.signal: int | None = None
+        self.max_rss = 0
+        self.started = time.monotonic()
+        self.wall_s: float | None = None
+        self.quota: dict[int, int] = {}
+        self.pending = memoryview(command.stdin)
+        self._open(command)
+        self.feed()
+        self.resume()
+
+    def _open(self, command: Command) -> None:
+        fds: list[int] = []
+        try:
+            for _ in range(3):
+                fds.extend(os.pipe())
+            self.pid = command.spawn((fds[0], fds[3], fds[5]))
+        except (OSError, ValueError):
+            for fd in fds:
+                os.close(fd)
+            raise
+        self.stdin, self.out = fds[1], {0: fds[2], 1: fds[4]}
+        for fd in (fds[0], fds[3], fds[5]):
+            os.close(fd)
+        for fd in (fds[1], fds[2], fds[4]):
+            os.set_blocking(fd, False)
+
+    def feed(self) -> None:
+        try:
+            while self.pending:
+                self.pending = self.pending[os.write(self.stdin, self.pending[:FRAME]) :]
+        except BlockingIOError:
+            self.loop.watch(self.stdin, select.EPOLLOUT, self.feed)
+            return
+        except OSError:
+            pass  # the program does not want its input: as with any pipe
+        self._close_stdin()
+
+    def _close_stdin(self) -> None:
+        if self.stdin >= 0:
+            self.loop.close(self.stdin)
+            self.stdin = -1
+
+    def resume(self) -> None:
+        for stream, fd in self.out.items():
+            self.loop.watch(fd, select.EPOLLIN, (lambda s=stream: self.read(s)))
+
+    def pause(self) -> None:
+        for fd in self.out.values():
+            self.loop.forget(fd)
+
+    def read(self, stream: int) -> None:
+        if stream not in self.out:
+            return
+        room = self.owner.room()
+        if room <= 0:
+            self.owner.full()
+            return
+        quota = self.quota.get(stream, FRAME)
+        try:
+            data = os.read(self.out[stream], min(FRAME, room, quota))
+        except BlockingIOError:
+            return
+        if data:
+            self.owner.take(stream, data)
+        if stream in self.quota:
+            self.quota[stream] -= len(data)
+        if not data or self.quota.get(stream) == 0:
+            self._close_stream(stream)
+
+    def _close_stream(self, stream: int) -> None:
+        self.loop.close(self.out.pop(stream))
+        self._check_finished()
+
+    def _check_finished(self) -> None:
+        if self.wall_s is not None and not self.out:
+            self.loop.timers.pop(self, None)
+            self._close_stdin()
+            self.owner.finished()
+
+    def waiting(self, stream: int) -> int:
+        """Bytes in the pipe."""
+        return int.from_bytes(fcntl.ioctl(self.out[stream], FIONREAD, b"\0\0\0\0"), sys.byteorder)
+
+    def blocked(self) -> bool:
+        """True if the child's next write would wait. Small writes fill a pipe's slots by half at worst."""
+        return any(self.waiting(s) * 2 >= fcntl.fcntl(fd, F_GETPIPE_SZ) for s, fd in self.out.items())
+
+    def reap(self) -> None:
+        pid, status, usage = os.wait4(self.pid, os.WNOHANG)
+        if pid == 0:
+            return
+        self.wall_s = time.monotonic() - self.started
+        self.max_rss = usage.ru_maxrss << 10
+        if os.WIFSIGNALED(status):
+            self.signal = os.WTERMSIG(status)
+        else:
+            self.code = os.WEXITSTATUS(status)
+        self.loop.after(self, self.drain_s, self._expire)
+        for stream in [*self.out, *self.out]:  # twice: the rest, then its end
+            self.read(stream)
+        self._check_finished()
+
+    def _expire(self) -> None:
+        if self.owner.room() <= 0:  # the host is away: what is in the pipe is not lost for that
+            self.loop.after(self, TICK_S, self._expire)
+            return
+        for stream in list(self.out):
+            self.quota[stream] = self.waiting(stream)
+            if self.quota[stream] == 0:
+                self._close_stream(stream)
+
+    def kill(self) -> None:
+        """SIGKILL the child's group, while its number cannot be anybody else's."""
+        if self.wall_s is None:
+            try:
+                os.killpg(self.pid, signal.SIGKILL)
+            except OSError:
+                pass

@@ -1,0 +1,55 @@
+"""Requests as fields, and what the launcher's answers mean."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from service.sandboxes.contract import Command, ExecResult, ToolFailed
+from service.sandboxes.docker.framing import Violation, integer, pack, unpack
+
+MAX_STDIN = 4 << 20
+_SLUG = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+def text(value: str) -> bytes:
+    return value.encode("utf-8", "surrogateescape")
+
+
+def milliseconds(seconds: float) -> bytes:
+    return b"%d" % max(1, round(seconds * 1000))
+
+
+def command_fields(argv: Sequence[str], env: Mapping[str, str] | None, cwd: str, stdin: bytes) -> list[bytes]:
+    """``env`` null: the sandbox's own environment. Raises ToolFailed (stdin over 4 MiB, a NUL, a bad name)."""
+    pairs = [f"{name}={value}" for name, value in (env or {}).items()]
+    if len(stdin) > MAX_STDIN:
+        raise ToolFailed("stdin_too_large", f"{len(stdin)} bytes; at most {MAX_STDIN}")
+    if not argv or any("\0" in part for part in [cwd, *argv, *pairs]) or any("=" in name for name in env or {}):
+        raise ToolFailed("bad_command", "no argv, a NUL, or '=' in a variable's name")
+    has_env = b"" if env is None else b"1"
+    return [text(cwd), has_env, b"%d" % len(argv), *map(text, argv), *map(text, pairs), stdin]
+
+
+def start_body(command: Command) -> bytes:
+    fields = command_fields(command.argv, command.env, command.cwd, command.stdin)
+    return pack(milliseconds(command.deadline_s), *fields)
+
+
+def read_answer(body: bytes) -> list[bytes]:
+    """Return the fields of a good answer. Raises ToolFailed for a refusal, Violation for nonsense."""
+    fields = unpack(body)
+    if not fields or fields[0] not in (b"ok", b"error"):
+        raise Violation("not an answer")
+    if fields[0] == b"ok":
+        return fields[1:]
+    kind, detail = (field.decode(errors="replace") for field in (*fields[1:3], b"", b"")[:2])
+    raise ToolFailed(kind if _SLUG.fullmatch(kind) else "tool_failed", detail[:500])
+
+
+def read_exec_result(fields: list[bytes]) -> ExecResult:
+    """Raises Violation."""
+    if len(fields) != 6:
+        raise Violation("not a result")
+    code, signal = integer(fields[0]), integer(fields[1])
+    return ExecResult(
+        code, signal, stdout=fields[4], stderr=fields[5], truncated=fields[2] == b"1", timed_out=fields[3] == b"1"
+    )
