@@ -1,7 +1,8 @@
 """From output frames to events and counters: pure, without clock or store, so that a takeover can be exact.
 
 What is not committed is derivable: the streams' stored offsets (attempt row), the spool's tail and the run's counters
-restore a :class:`Recorder`. Batches end at code points, therefore the stored offset is the whole decoding state.
+restore a :class:`Recorder`. Everything received is stored and acknowledged at once, but text ends at a code point: up to
+three bytes of an unfinished one are held back, and the spool's tail tells a successor which.
 """
 
 from collections.abc import Callable, Mapping
@@ -45,6 +46,7 @@ class Batch:
 
     ends: dict[str, int] = field(default_factory=dict[str, int])
     """Stream → offset up to which its bytes are stored once this is committed."""
+    held: dict[str, bytes] = field(default_factory=dict[str, bytes])
     raw: list[tuple[str, int, bytes]] = field(default_factory=list[tuple[str, int, bytes]])
     events: list[NewEvent] = field(default_factory=list[NewEvent])
     text_bytes: int = 0
@@ -59,6 +61,8 @@ class _Stream:
     name: str
     stored: int = 0
     pending: bytearray = field(default_factory=bytearray)
+    held: bytes = b""
+    """Stored, but not in an event yet."""
     lines: LineSplitter = field(default_factory=LineSplitter)
     kept: int = 0
     marked: bool = False
@@ -81,8 +85,9 @@ class Recorder:
         """Continue where an earlier process stopped."""
         for name, stream in self._streams.items():
             stream.stored = stream.kept = offsets.get(name, 0)
+            tail, whole = spool.tail(name, stream.stored)
+            stream.held = tail[-3:][whole_length(tail[-3:]) :]
             if self._parser == "jsonl" and stream.stored:
-                tail, whole = spool.tail(name, stream.stored)
                 stream.lines = LineSplitter.resumed(tail, from_start=whole)
 
     @property
@@ -107,9 +112,8 @@ class Recorder:
         """Return everything that can be stored now; ``final`` includes an unfinished code point."""
         batch = Batch()
         for stream in self._streams.values():
-            size = len(stream.pending) if final or self.exhausted else whole_length(stream.pending)
-            if size:
-                self._add(batch, stream, bytes(memoryview(stream.pending)[:size]), now)
+            if stream.pending or (final and stream.held):
+                self._add(batch, stream, now, final=final)
         return batch
 
     def commit(self, batch: Batch) -> None:
@@ -118,22 +122,30 @@ class Recorder:
             stream = self._streams[name]
             del stream.pending[: end - stream.stored]
             stream.stored = end
+            stream.held = batch.held[name]
 
-    def _add(self, batch: Batch, stream: _Stream, data: bytes, now: datetime) -> None:
+    def _add(self, batch: Batch, stream: _Stream, now: datetime, *, final: bool) -> None:
+        data = bytes(stream.pending)
         batch.raw.append((stream.name, stream.stored, data))
         batch.ends[stream.name] = stream.stored + len(data)
-        for offset, piece in pieces(data, stream.stored) if not self.exhausted else ():
+        text = stream.held + data
+        whole = len(text) if final or self.exhausted else whole_length(text)
+        batch.held[stream.name] = text[whole:]
+        for offset, piece in pieces(text[:whole], stream.stored - len(stream.held)) if not self.exhausted else ():
             if not self._budget.take(len(piece)):
                 break
-            text, lossy = self._decode(piece)
-            payload = {"stream": stream.name, "offset": offset, "bytes": len(piece), "text": text, "lossy": lossy}
-            batch.events.append(NewEvent(EventType.OUTPUT, payload, stream.name, offset, now))
-            batch.text_bytes += len(piece)
-            stream.kept = offset + len(piece)
+            self._add_text(batch, stream, offset, piece, now)
         if self._parser == "jsonl" and not self.exhausted:
             self._add_lines(batch, stream, data, now)
         if self.exhausted:
             self._mark(batch, stream, now)
+
+    def _add_text(self, batch: Batch, stream: _Stream, offset: int, piece: bytes, now: datetime) -> None:
+        text, lossy = self._decode(piece)
+        payload = {"stream": stream.name, "offset": offset, "bytes": len(piece), "text": text, "lossy": lossy}
+        batch.events.append(NewEvent(EventType.OUTPUT, payload, stream.name, offset, now))
+        batch.text_bytes += len(piece)
+        stream.kept = offset + len(piece)
 
     def _add_lines(self, batch: Batch, stream: _Stream, data: bytes, now: datetime) -> None:
         for line in stream.lines.feed(data, stream.stored):

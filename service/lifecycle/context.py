@@ -1,0 +1,58 @@
+"""What every step gets: the store, the engine, timings. Made once per worker process by wiring."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from service.lifecycle.clock import Clock
+from service.lifecycle.crash_points import CrashPoints
+from service.lifecycle.ports import NoWarmPool, Sandboxes, WarmPool
+from service.lifecycle.raw_log import Spool
+from service.store.blobs import BlobStore
+from service.store.database import Database
+from service.store.events import EventLog
+from service.store.notifications import Notifications
+from service.store.rows import AttemptRow
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds, all of them; tests run them in virtual time."""
+
+    flush_s: float = 0.01
+    """Least time between two writes of the same run's output."""
+    flush_flood_s: float = 0.25
+    """The same, once output is only counted."""
+    stop_scan_s: float = 5.0
+    """Re-read of the stop flag where a notification was lost."""
+    sample_s: float = 10.0
+    """Between two resource samples."""
+    disk_scan_s: float = 1.0
+    """Between two measurements of a workspace that has no hard quota."""
+    inspect_s: float = 5.0
+    """Between two looks at the container."""
+    launcher_patience_s: float = 30.0
+    """How long a running container whose launcher does not answer is waited for."""
+    drain_s: float = 3.0
+    """After a takeover past the deadline: time for an exit that happened before the deadline to be heard of."""
+    database_patience_s: float = 600.0
+    """How long one write is repeated while the database is away."""
+    destroy_tries: int = 3
+    retry_s: float = 0.5
+    """First pause between two tries; doubles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    db: Database
+    notifications: Notifications
+    log: EventLog
+    blobs: BlobStore
+    sandboxes: Sandboxes
+    spool_dir: Path
+    warm: WarmPool = field(default_factory=NoWarmPool)
+    crash: CrashPoints = field(default_factory=CrashPoints)
+    timing: Timing = field(default_factory=Timing)
+    clock: Clock = field(default_factory=Clock)
+
+    def spool(self, attempt: AttemptRow) -> Spool:
+        return Spool(self.spool_dir / f"{attempt.run_id}-{attempt.n}")

@@ -1,0 +1,52 @@
+"""What the lifecycle needs from above or from the side; wiring gives it."""
+
+from typing import Protocol
+
+from service.sandboxes.contract import Sandbox, SandboxBackend, SandboxSpec
+
+
+class WarmPool(Protocol):
+    """Sandboxes made ahead of their run, each used once."""
+
+    async def take(self, spec: SandboxSpec) -> Sandbox | None:
+        """Return a ready sandbox that fits ``spec`` exactly, or None at once."""
+        ...
+
+    def note_use(self, spec: SandboxSpec) -> None:
+        """Tell that such sandboxes are wanted; refills in the background. Cheap, never fails."""
+        ...
+
+
+class NoWarmPool:
+    """Every sandbox is made when it is needed."""
+
+    async def take(self, spec: SandboxSpec) -> Sandbox | None:
+        del spec
+        return None
+
+    def note_use(self, spec: SandboxSpec) -> None:
+        del spec
+
+
+class Sandboxes:
+    """Handles that this process holds, so that the steps of one run share one connection to its sandbox."""
+
+    def __init__(self, backend: SandboxBackend) -> None:
+        self.backend = backend
+        self._held: dict[str, Sandbox] = {}
+
+    def hold(self, sandbox: Sandbox) -> None:
+        self._held[sandbox.id] = sandbox
+
+    async def open(self, sandbox_id: str) -> Sandbox:
+        """Return the held handle, or attach. Raises SandboxGone, EngineError."""
+        held = self._held.get(sandbox_id)
+        if held is None:
+            held = self._held.setdefault(sandbox_id, await self.backend.attach(sandbox_id))
+        return held
+
+    def release(self, sandbox_id: str) -> None:
+        self._held.pop(sandbox_id, None)
+
+    def held(self) -> list[Sandbox]:
+        return list(self._held.values())
