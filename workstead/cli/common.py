@@ -1,0 +1,65 @@
+"""What every command shares: the terminal, the client, and errors in words."""
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, ParamSpec, TypeVar
+
+import httpx
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from workstead.errors import WorksteadError
+from workstead.terminal import safe
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(highlight=False, soft_wrap=True, stderr=True)
+
+GRADED, FAILED, UNGRADED = 0, 1, 3
+"""Exit codes; 2 is typer's for wrong usage."""
+
+RunId = Annotated[str, typer.Argument(help="Run, run_…", show_default=False)]
+
+
+def line(text: str, style: str = "") -> None:
+    """Print text that may come from anywhere."""
+    out.print(Text(safe(text), style=style))
+
+
+def fail(text: str, code: int = FAILED) -> typer.Exit:
+    """Print why on standard error and return the exit to raise."""
+    err.print(Text(safe(text), style="red"))
+    return typer.Exit(code)
+
+
+def in_words(command: Callable[P, T]) -> Callable[P, T]:
+    """Turn the errors that a user can act on into one message and exit code 1."""
+
+    @wraps(command)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return command(*args, **kwargs)
+        except (WorksteadError, httpx.HTTPError) as error:
+            raise fail(str(error) or type(error).__name__) from error
+        except OSError as error:
+            raise fail(f"{error.filename or ''} {error.strerror or error}".strip()) from error
+        except KeyboardInterrupt:
+            sys.stderr.write("\n")
+            raise fail("interrupted; runs go on (`workstead runs list`)", 130) from None
+
+    return wrapped
+
+
+def labels_of(pairs: list[str] | None) -> dict[str, str]:
+    """Parse ``KEY=VALUE`` options. Raises typer.BadParameter."""
+    labels: dict[str, str] = {}
+    for pair in pairs or []:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise typer.BadParameter(f"{pair!r} is not KEY=VALUE")
+        labels[key] = value
+    return labels

@@ -1,0 +1,143 @@
+"""``workstead demo``: the whole service, from nothing to verdicts, with three real tasks and three agents."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from workstead.aio import AsyncClient
+from workstead.cli.common import FAILED, fail, in_words, line
+from workstead.cli.engine import Engine
+from workstead.cli.leftovers import leftovers
+from workstead.cli.run import agent_of, report, submit
+from workstead.cli.service_process import LocalService
+from workstead.cli.watch import print_event, watch
+from workstead.config import Connection, resolve
+from workstead.errors import WorksteadError
+from workstead.models import Run
+
+ROOT = Path(__file__).resolve().parents[2]
+AGENTS = ("demo-solver", "demo-oracle", "demo-nop")
+PASSES = {"demo-solver@1": True, "demo-oracle@1": True, "demo-nop@1": False}
+"""Label of each agent → whether it must pass."""
+GONE_S = 15.0
+"""How long after the service's end the kernel may take to let go of the last of it."""
+
+Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for deliverables and the service's log")]
+Attach = Annotated[bool, typer.Option(help="Use the running service instead of starting one")]
+
+
+class DemoFailed(WorksteadError):
+    """Something is not as it should be; the message says what."""
+
+
+@in_words
+def demo(output: Output = Path("demo_output"), attach: Attach = False) -> None:
+    """Start the service, run real tasks, print events, verdicts and deliverables, stop it, leave nothing behind.
+
+    Exit code 0 only if the solver and the oracle pass every task, the doer of nothing none, and nothing is left.
+    """
+    if not (ROOT / "demo" / "tasks").is_dir():
+        raise fail(f"the demo's tasks are part of the source tree; there is no {ROOT / 'demo'}")
+    started = time.monotonic()
+    folder = _new_folder(output)
+    with tempfile.TemporaryDirectory(prefix="workstead-demo-tasks-") as made:
+        tasks = make_tasks(Path(made))
+        with service(attach, folder) as there:
+            line(f"service at {there.url}, deliverables will lie in {folder}")
+            runs = asyncio.run(_run(there, tasks, folder))
+    if wrong := unexpected(runs):
+        raise fail("\n".join(["the demo did not end as it should:", *wrong]), FAILED)
+    line(f"as expected: solver and oracle pass all, nop none; {time.monotonic() - started:.0f} s in all", "green")
+
+
+def _new_folder(output: Path) -> Path:
+    """Return ``output`` made new; earlier demos' output is kept beside it under a number."""
+    folder, number = output.absolute(), 1
+    while folder.exists():
+        number += 1
+        folder = output.absolute().with_name(f"{output.name}.{number}")
+    folder.mkdir(parents=True)
+    return folder
+
+
+def make_tasks(target: Path) -> list[Path]:
+    """Write the demo's task directories with their office files. Raises DemoFailed."""
+    command = [sys.executable, "-m", "demo.make_files", str(target)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode != 0:
+        raise DemoFailed(f"the demo's files cannot be made (`make setup`):\n{done.stderr[-2000:]}")
+    return [Path(path) for path in done.stdout.split("\n") if path]
+
+
+@contextmanager
+def service(attach: bool, folder: Path) -> Generator[Connection]:
+    """Give a running service: the configured one, else one of our own that is gone afterwards, traces included."""
+    if attach:
+        yield resolve()
+        return
+    # Below /var/tmp, open to pass through: PostgreSQL runs as a user of its own and must reach its directory.
+    data_dir = Path(tempfile.mkdtemp(prefix="workstead-demo-", dir="/var/tmp"))
+    data_dir.chmod(0o711)
+    with Engine() as engine:
+        before = engine.ours()
+        with LocalService(data_dir, folder / "service.log") as running:
+            yield running.connection
+        _assert_gone(engine, before, data_dir)
+    shutil.rmtree(data_dir)
+
+
+def _assert_gone(engine: Engine, before: set[str], data_dir: Path) -> None:
+    deadline = time.monotonic() + GONE_S
+    while left := [*sorted(engine.ours() - before), *leftovers(data_dir)]:
+        if time.monotonic() > deadline:
+            raise DemoFailed("\n".join([f"the service has stopped and left behind ({data_dir} is kept):", *left]))
+        time.sleep(0.2)
+    line("the service has stopped; no process, container, volume, mount or loop device is left")
+
+
+async def _run(there: Connection, tasks: Sequence[Path], folder: Path) -> list[Run]:
+    async with AsyncClient(there.url, there.token) as client:
+        agents = [
+            await agent_of(client, ROOT / "demo" / "scaffolds" / f"{a.removeprefix('demo-')}.toml") for a in AGENTS
+        ]
+        ids = [(await client.tasks.create(path)).id for path in tasks]
+        runs = await submit(client, ids, agents, 1, {"demo": str(os.getpid())})
+        line(f"{len(runs)} runs: {len(ids)} tasks, {len(agents)} agents")
+        try:
+            ended = await watch(client, runs, print_event)
+        except BaseException:
+            await _discard(client, runs)
+            raise
+        await report(client, ended, folder)
+        return ended
+
+
+async def _discard(client: AsyncClient, runs: Sequence[Run]) -> None:
+    """Stop what still runs, so that the service leaves no container behind when it is stopped."""
+    line("stopping the runs", "yellow")
+    async with asyncio.timeout(60):
+        for run in runs:
+            await client.runs.stop(run.id, "discard")
+        for run in runs:
+            await client.runs.wait(run.id)
+
+
+def unexpected(runs: Sequence[Run]) -> list[str]:
+    """Return what is not as it should be: every run graded, solver and oracle passed, nop not."""
+    wrong = [f"{r.task.name} · {r.agent.label}: {r.outcome} ({r.ended_because})" for r in runs if r.outcome != "graded"]
+    for run in runs:
+        must_pass = PASSES.get(run.agent.label)
+        if run.outcome == "graded" and must_pass is not run.verdict.passed:
+            said = f"{run.verdict.score:g}/{run.verdict.max_score:g}" if run.verdict.score is not None else "no score"
+            wrong.append(f"{run.task.name} · {run.agent.label}: {said}, which should {'' if must_pass else 'not '}pass")
+    return wrong if len(runs) == len(AGENTS) * 3 else [*wrong, f"{len(runs)} runs instead of {len(AGENTS) * 3}"]
