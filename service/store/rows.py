@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
+from sqlalchemy import RowMapping
+
 from service.domain.agents import AgentSpec, ScaffoldManifest
 from service.domain.limits import Limits
 from service.domain.run_states import AttemptState, EndedBecause, Outcome, Phase, StopMode
@@ -25,7 +27,7 @@ class _Row:
     CONVERT: ClassVar[Converters] = {}
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Self:
+    def of(cls, row: RowMapping) -> Self:
         values = {f.name: row[f.name] for f in fields(cls)}  # pyright: ignore[reportArgumentType] - subclasses are dataclasses
         for name, parse in cls.CONVERT.items():
             if values[name] is not None:

@@ -1,0 +1,52 @@
+"""Who needs which blob. A ref is made in its owner's transaction, after the file is durable (CONTRACTS 10)."""
+
+from collections.abc import Iterable
+
+from sqlalchemy import delete, select, tuple_
+from sqlalchemy.dialects.postgresql import insert
+
+from service.store.database import Tx
+from service.store.tables import blob_refs
+
+
+async def add_refs(tx: Tx, project_id: str, owner_kind: str, owner_id: str, blobs: Iterable[tuple[str, int]]) -> None:
+    """Note that the owner needs ``blobs`` (digest, size in bytes); repeating it changes nothing."""
+    rows = [
+        {"digest": d, "size_bytes": size, "owner_kind": owner_kind, "owner_id": owner_id, "project_id": project_id}
+        for d, size in sorted(dict(blobs).items())
+    ]
+    if rows:
+        await tx.execute(insert(blob_refs).on_conflict_do_nothing(), rows)
+
+
+async def project_has(tx: Tx, project_id: str, digests: Iterable[str]) -> set[str]:
+    """Return those of ``digests`` that the project has a ref to."""
+    return set(await project_sizes(tx, project_id, digests))
+
+
+async def project_sizes(tx: Tx, project_id: str, digests: Iterable[str], *, hold: bool = False) -> dict[str, int]:
+    """Return the sizes of those of ``digests`` that the project has.
+
+    With ``hold`` their refs cannot be dropped before the transaction ends, so that the caller's own refs follow
+    without a gap in which the collector might remove the file.
+    """
+    wanted = sorted(set(digests))
+    query = select(blob_refs.c.digest, blob_refs.c.size_bytes).where(
+        blob_refs.c.project_id == project_id, blob_refs.c.digest.in_(wanted)
+    )
+    if hold:
+        query = query.order_by(blob_refs.c.digest, blob_refs.c.owner_kind, blob_refs.c.owner_id)
+        query = query.with_for_update(read=True)
+    return {row.digest: row.size_bytes for row in await tx.execute(query)} if wanted else {}
+
+
+async def drop_refs(tx: Tx, owner_kind: str, owner_id: str) -> None:
+    """Forget what the owner needed; the collector removes files that nobody needs."""
+    owned = tuple_(blob_refs.c.owner_kind, blob_refs.c.owner_id) == (owner_kind, owner_id)
+    await tx.execute(delete(blob_refs).where(owned))
+
+
+async def referenced(tx: Tx, digests: Iterable[str]) -> set[str]:
+    """Return those of ``digests`` that anybody needs, in any project. For the collector."""
+    query = select(blob_refs.c.digest).where(blob_refs.c.digest.in_(list(digests))).distinct()
+    return set((await tx.execute(query)).scalars())

@@ -1,0 +1,52 @@
+"""Filters and sorts of run lists."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, cast, func, or_
+from sqlalchemy.dialects.postgresql import JSONB
+
+from service.store.paging import Sort
+from service.store.rows import RunFilter
+from service.store.tables import agents, runs, tasks
+
+SORTS: Mapping[str, Sort] = {
+    "created_at": Sort(runs.c.created_at),
+    "-created_at": Sort(runs.c.created_at, descending=True),
+    "updated_at": Sort(runs.c.updated_at),
+    "-updated_at": Sort(runs.c.updated_at, descending=True),
+    "score": Sort(func.coalesce(runs.c.score, float("-inf")), float),
+    "-score": Sort(func.coalesce(runs.c.score, float("-inf")), float, descending=True),
+}
+"""Sorts that lists offer; unscored runs count as lowest."""
+
+
+def conditions(where: RunFilter) -> list[ColumnElement[bool]]:
+    """Return what must hold of the tables runs, agents and tasks, joined."""
+    several: list[tuple[ColumnElement[Any], tuple[str, ...]]] = [
+        (runs.c.id, where.ids), (runs.c.agent_id, where.agent_id), (runs.c.task_id, where.task_id),
+        (runs.c.phase, where.phase), (runs.c.outcome, where.outcome), (runs.c.ended_because, where.ended_because),
+        (agents.c.spec["model"].astext, where.model), (agents.c.spec["scaffold"].astext, where.scaffold),
+    ]  # fmt: skip
+    found: list[ColumnElement[bool]] = [column.in_(values) for column, values in several if values]
+    if where.flag:
+        found.append(runs.c.flags.overlap(list(where.flag)))
+    if where.labels:
+        found.append(runs.c.labels.contains(dict(where.labels)))
+    found += [_facet(name, value) for name, value in where.facets.items()]
+    return [*found, *_times(where)]
+
+
+def _times(where: RunFilter) -> list[ColumnElement[bool]]:
+    bounds: list[tuple[datetime | None, Any]] = [
+        (where.created_after, runs.c.created_at > where.created_after),
+        (where.created_before, runs.c.created_at < where.created_before),
+        (where.updated_after, runs.c.updated_at > where.updated_after),
+    ]
+    return [condition for bound, condition in bounds if bound is not None]
+
+
+def _facet(name: str, value: str) -> ColumnElement[bool]:
+    facet = tasks.c.manifest["facets"][name]
+    return or_(facet.astext == value, facet.contains(cast(func.to_jsonb(cast(value, tasks.c.name.type)), JSONB)))
