@@ -67,8 +67,8 @@ class Settings(BaseSettings):
     worker: WorkerSettings = Field(default_factory=WorkerSettings)
     grader: GraderSettings = Field(default_factory=GraderSettings)
     log_level: str = "INFO"
-    crash_at: str | None = None
-    """For crash tests only: name of the crash point at which this process kills itself, once."""
+    crash_tests: bool = False
+    """For crash tests only: obey the file ``crash-point`` in the data directory."""
 
     def require_database_url(self) -> str:
         """Return the database URL as psycopg takes it. Raises ValueError in words if there is none."""
@@ -77,6 +77,10 @@ class Settings(BaseSettings):
         url = self.database_url.get_secret_value()
         scheme, _, rest = url.partition("://")
         return f"postgresql+psycopg://{rest}" if scheme in ("postgres", "postgresql", "postgresql+psycopg") else url
+
+    def child_environment(self, **changed: str) -> dict[str, str]:
+        """Return this process's environment for a child of ours, with ``WORKSTEAD_<NAME>`` changed."""
+        return {**os.environ, **{f"WORKSTEAD_{name}": value for name, value in changed.items()}}
 
     @property
     def blob_dir(self) -> Path:

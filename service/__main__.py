@@ -1,0 +1,52 @@
+"""``python -m service <command>``: the processes of the service. ``workstead`` (the client's command) calls these."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pydantic
+
+from service import wiring
+from service.domain.errors import WorksteadError
+from service.settings import Settings
+
+_SCHEMA_DIR = Path(__file__).parents[1] / "api_schema"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m service", description="Processes of Workstead.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("serve", help="everything on this machine, with an embedded PostgreSQL if no URL is set")
+    commands.add_parser("api", help="HTTP API and pages")
+    commands.add_parser("worker", help="runs sandboxes on this host's engine")
+    commands.add_parser("grader", help="grades deliverables")
+    commands.add_parser("migrate", help="bring the database's schema to this version")
+    openapi = commands.add_parser("openapi", help="write api_schema/")
+    openapi.add_argument("--check", action="store_true", help="only compare; exit 1 if anything differs")
+    token = commands.add_parser("token", help="make an API token; it is printed once")
+    token.add_argument("action", choices=["create"])
+    token.add_argument("--project", default="default")
+    token.add_argument("--scope", action="append", help="repeatable; default: admin")
+    token.add_argument("--note", default="")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    args = _parser().parse_args(argv)
+    if args.command == "openapi":
+        return wiring.openapi(_SCHEMA_DIR, only_check=args.check)
+    try:
+        settings = Settings()
+        if args.command == "token":
+            print(wiring.mint_token(settings, args.project, args.scope or ["admin"], args.note))  # noqa: T201
+        else:
+            wiring.COMMANDS[args.command](settings)
+    except (WorksteadError, ValueError, pydantic.ValidationError) as error:
+        print(f"workstead {args.command}: {error}", file=sys.stderr)  # noqa: T201
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

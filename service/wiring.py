@@ -1,0 +1,122 @@
+"""Composition root: settings → store, sandboxes, lifecycle → api, worker, grader, supervisor."""
+
+import asyncio
+import socket
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import uvicorn
+
+from service.api import schema
+from service.api.app import create_app
+from service.api.server import uvicorn_config
+from service.api.state import ApiConfig, ApiState
+from service.lifecycle.crash_points import CrashPoints
+from service.local_access import ensure_client_file
+from service.settings import Settings
+from service.store import migrate, projects, tokens
+from service.store.blobs import BlobStore
+from service.store.database import Database
+from service.store.notifications import Notifications
+from service.supervisor.children import ChildSpec
+from service.supervisor.postgres import EmbeddedPostgres
+from service.supervisor.serve import serve as supervise
+
+
+def run_serve(settings: Settings) -> None:
+    """Run everything until a signal says stop."""
+    port = settings.api.port or _free_port(settings.api.host)
+    url = settings.api.public_url or f"http://{settings.api.host}:{port}"
+    settings.deployment_id()
+    env = settings.child_environment(API__PORT=str(port), DATA_DIR=str(settings.data_dir))
+    children = [ChildSpec(n, [sys.executable, "-m", "service", n], env) for n in ("api", "worker", "grader")]
+
+    def prepare(database_url: str) -> None:
+        migrate.upgrade(database_url)
+        asyncio.run(ensure_client_file(database_url, settings.data_dir / "client.json", url))
+
+    def ready(_: str) -> None:
+        print(f"Workstead: {url} (token in {settings.data_dir / 'client.json'})", flush=True)  # noqa: T201
+
+    given = settings.require_database_url() if settings.database_url else None
+    supervise(settings.data_dir, children, prepare, given, ready)
+
+
+def run_api(settings: Settings) -> None:
+    _run(settings, _api)
+
+
+def run_migrate(settings: Settings) -> None:
+    migrate.upgrade(settings.require_database_url())
+
+
+def mint_token(settings: Settings, project: str, scopes: list[str], note: str) -> str:
+    """Return a new token's secret. Without a database URL the embedded PostgreSQL of the data directory is used."""
+
+    async def mint() -> str:
+        url = settings.require_database_url() if settings.database_url else EmbeddedPostgres(settings.data_dir).url
+        db = Database(url, pool_size=1)
+        try:
+            async with db.transaction() as tx:
+                owner = await projects.find_or_create(tx, project)
+                return (await tokens.mint(tx, owner.id, scopes, note))[1]
+        finally:
+            await db.close()
+
+    return asyncio.run(mint())
+
+
+def openapi(directory: Path, *, only_check: bool) -> int:
+    """Write ``api_schema/``, or say which files differ from what the code would write (exit code 1)."""
+    if not only_check:
+        schema.dump(directory)
+        return 0
+    stale = schema.check(directory)
+    for line in stale:
+        print(line, file=sys.stderr)  # noqa: T201
+    return 1 if stale else 0
+
+
+async def _api(settings: Settings, stack: AsyncExitStack) -> None:
+    db, notifications = await _database(settings, stack)
+    url = settings.api.public_url or f"http://{settings.api.host}:{settings.api.port}"
+    config = ApiConfig(
+        public_url=url,
+        cors_origins=tuple(settings.api.cors_origins),
+        max_json_bytes=settings.api.max_json_bytes,
+        max_blob_bytes=settings.api.max_blob_bytes,
+    )
+    state = ApiState(db, notifications, BlobStore(settings.blob_dir), config, reach=_crash_points(settings).reach)
+    server = uvicorn.Server(uvicorn_config(create_app(state), settings.api.host, settings.api.port))
+    await server.serve()
+
+
+async def _database(settings: Settings, stack: AsyncExitStack) -> tuple[Database, Notifications]:
+    url = settings.require_database_url()
+    await asyncio.to_thread(migrate.check, url)
+    db = Database(url)
+    stack.push_async_callback(db.close)
+    return db, await stack.enter_async_context(Notifications(url))
+
+
+def _crash_points(settings: Settings) -> CrashPoints:
+    return CrashPoints(settings.data_dir if settings.crash_tests else None)
+
+
+def _run(settings: Settings, process: Callable[[Settings, AsyncExitStack], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with AsyncExitStack() as stack:
+            await process(settings, stack)
+
+    asyncio.run(run())
+
+
+def _free_port(host: str) -> int:
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
+
+
+COMMANDS: dict[str, Callable[[Settings], None]] = {"serve": run_serve, "api": run_api, "migrate": run_migrate}
