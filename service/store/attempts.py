@@ -119,11 +119,13 @@ async def fence_lost_host(tx: Tx, host_id: str) -> list[AttemptRow]:
     return lost
 
 
-async def end_lost(tx: Tx, attempt: AttemptRow, cause: EndedBecause, evidence: dict[str, Any]) -> None:
+async def end_lost(
+    tx: Tx, attempt: AttemptRow, cause: EndedBecause, evidence: dict[str, Any], *, retry: bool = True
+) -> None:
     """End an attempt that infrastructure failed. Nobody holds it afterwards: its fence moves on.
 
-    Its run, if this is the latest attempt, is queued again (flag ``retried``) while attempts are left; ends as
-    ``cancelled`` if a stop was requested, else as ``ungraded``. Raises FenceLost.
+    Its run, if this is the latest attempt, is queued again (flag ``retried``) while attempts are left and ``retry`` says
+    that a further one makes sense; ends as ``cancelled`` if a stop was requested, else as ``ungraded``. Raises FenceLost.
     """
     run, before = await lock_attempt(tx, attempt.run_id, attempt.n, attempt.fence)
     ended = func.coalesce(attempts.c.ended_at, func.clock_timestamp())
@@ -136,13 +138,13 @@ async def end_lost(tx: Tx, attempt: AttemptRow, cause: EndedBecause, evidence: d
     if sealed or run["attempt"] != attempt.n or run["phase"] == Phase.DONE:
         return
     await _say_ended(tx, run, after)
-    await _queue_or_end(tx, run, cause)
+    await _queue_or_end(tx, run, cause, retry=retry)
 
 
-async def _queue_or_end(tx: Tx, run: RowMapping, cause: EndedBecause) -> None:
+async def _queue_or_end(tx: Tx, run: RowMapping, cause: EndedBecause, *, retry: bool) -> None:
     if run["stop_mode"] is not None:
         ending = {"outcome": Outcome.CANCELLED, "ended_because": EndedBecause.CANCELLED}
-    elif run["attempt"] < run["max_attempts"]:
+    elif retry and run["attempt"] < run["max_attempts"]:
         flags = list(dict.fromkeys([*run["flags"], Flag.RETRIED.value]))
         again = {"queued_at": func.clock_timestamp(), "flags": flags, "ended_because": None, "doing": None}
         await change_phase(tx, run, Phase.QUEUED, ended_at=None, **again)
