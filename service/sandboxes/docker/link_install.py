@@ -3,6 +3,7 @@
 import os
 import py_compile
 import tempfile
+from functools import lru_cache
 from importlib.util import cache_from_source
 from pathlib import Path
 
@@ -39,6 +40,14 @@ def _compile(source: Path) -> None:
     target = Path(cache_from_source(str(source), optimization=""))
     target.parent.mkdir(mode=0o755, exist_ok=True)
     target.parent.chmod(0o755)
-    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
-    py_compile.compile(str(source), str(target), dfile=source.name, doraise=True, optimize=0, invalidation_mode=mode)
-    target.chmod(0o644)
+    _place(target, _byte_code(source.name))
+
+
+@lru_cache(maxsize=64)
+def _byte_code(name: str) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="workstead-launcher-") as folder:
+        target = f"{folder}/{name}c"
+        mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+        source = str(SOURCE / name)
+        py_compile.compile(source, target, dfile=name, doraise=True, optimize=0, invalidation_mode=mode)
+        return Path(target).read_bytes()

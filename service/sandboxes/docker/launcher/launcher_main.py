@@ -191,7 +191,10 @@ def main(script: str, arguments: list[str]) -> int:
     close_inherited()
     if not make_undumpable():
         if SEALED not in arguments:
-            seal_by_exec(script, arguments)
+            try:
+                seal_by_exec(script, arguments)
+            except OSError:
+                pass
         if not is_sealed():
             sys.stderr.write("workstead launcher: cannot protect its memory (needs ctypes, or memfd and /proc)\n")
             return 78

@@ -18,6 +18,26 @@ from launcher_wire import FRAME, TICK_S
 FIONREAD, F_GETPIPE_SZ = 0x541B, 1032  # `termios` is not in every minimal Python; fcntl has no such name before 3.10
 
 
+def _has_resource() -> bool:
+    # os.wait4 needs the module, finds out when the child is already reaped, and not every minimal Python has it.
+    try:
+        __import__("resource")
+    except ImportError:
+        return False
+    return True
+
+
+HAS_RESOURCE = _has_resource()
+
+
+def wait(pid: int) -> tuple[int, int, int]:
+    """Return (pid or 0, status, most resident bytes or 0 where this Python cannot tell)."""
+    if not HAS_RESOURCE:
+        return (*os.waitpid(pid, os.WNOHANG), 0)
+    pid, status, usage = os.wait4(pid, os.WNOHANG)
+    return pid, status, usage.ru_maxrss << 10
+
+
 class Owner:
     """Who takes a process's output and end."""
 
@@ -133,11 +153,10 @@ class Process:
         return any(self.waiting(s) * 2 >= fcntl.fcntl(fd, F_GETPIPE_SZ) for s, fd in self.out.items())
 
     def reap(self) -> None:
-        pid, status, usage = os.wait4(self.pid, os.WNOHANG)
+        pid, status, self.max_rss = wait(self.pid)
         if pid == 0:
             return
         self.wall_s = time.monotonic() - self.started
-        self.max_rss = usage.ru_maxrss << 10
         if os.WIFSIGNALED(status):
             self.signal = os.WTERMSIG(status)
         else:
