@@ -34,21 +34,9 @@ EXPOSED = ["ETag", "Link", "Location", "Retry-After", "X-Request-Id", "Idempoten
 
 def create_app(state: ApiState) -> FastAPI:
     """Return the API. Whoever serves it starts ``state.notifications`` and closes ``state.db``."""
-    app = FastAPI(
-        title="Workstead",
-        version=API_VERSION,
-        summary="Runs AI agents on real work in sandboxes and grades what they deliver.",
-        openapi_url="/openapi.json",
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-        responses={"4XX": {"model": Problem, "description": "RFC 9457 problem"}},
-    )
+    app = describe()
     app.state.api = state
     app.state.metrics = CollectorRegistry()
-    for resource in RESOURCES:
-        app.include_router(resource.router)
-    problems.install(app)
     app.add_middleware(Metrics, registry=app.state.metrics, state=state)
     if state.config.cors_origins:
         app.add_middleware(
@@ -60,4 +48,22 @@ def create_app(state: ApiState) -> FastAPI:
             expose_headers=EXPOSED,
         )
     app.add_middleware(Edge, max_json_bytes=state.config.max_json_bytes)
+    return app
+
+
+def describe() -> FastAPI:
+    """Return the API's routes and handlers without anything to run them on: enough for its schema."""
+    app = FastAPI(
+        title="Workstead",
+        version=API_VERSION,
+        summary="Runs AI agents on real work in sandboxes and grades what they deliver.",
+        openapi_url="/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        responses={"4XX": {"model": Problem, "description": "RFC 9457 problem"}},
+    )
+    for resource in RESOURCES:
+        app.include_router(resource.router)
+    problems.install(app)
     return app

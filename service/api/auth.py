@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from fastapi import Depends, Request
 
 from service.api.cookies import session_secret
+from service.api.rendering import now
 from service.api.state import ApiState, api_state
 from service.domain.errors import Forbidden, Unauthenticated
 from service.store import tokens
@@ -76,10 +77,13 @@ async def identify(request: Request) -> Caller:
 
 
 async def _by_token(state: ApiState, secret: str) -> Caller:
-    async with state.db.transaction() as tx:
+    async with state.db.reading() as tx:
         token = await tokens.authenticate(tx, secret)
     if token is None:
         raise Unauthenticated("bad_credentials", "the token is unknown, expired or revoked")
+    if token.last_used_at is None or now() - token.last_used_at > tokens.TOUCH_INTERVAL:
+        async with state.db.transaction() as tx:
+            await tokens.touch(tx, token.id)
     return Caller(token)
 
 

@@ -56,6 +56,7 @@ class EventStream(Response):
         self._cursor = wanted.after
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        del scope
         self._state.open_streams += 1
         pump = asyncio.create_task(self._pump(send))
         gone = asyncio.create_task(_disconnected(receive))
@@ -81,10 +82,10 @@ class EventStream(Response):
         state, silent_s = await self._look(), 0.0
         while state is not None and state.token_good:
             sent = await self._send_new(send)
-            if any(e.type in _MAY_END for e in sent):
-                state = await self._look()
             if sent:  # more may be there; and the end is only told after a read that found nothing
                 silent_s = 0.0
+                if any(e.type in _MAY_END for e in sent):
+                    state = await self._look()
                 continue
             if self._wanted.over(state):
                 await _send(send, self._end(state))

@@ -34,7 +34,7 @@ class RunQuery(BaseModel):
     ids: str | None = None
     """Up to 200 ids, separated by commas."""
     sort: str = "-created_at"
-    """created_at | -created_at | updated_at | -updated_at; ties by id."""
+    """created_at | -created_at | updated_at | -updated_at | score | -score; ties by id."""
     fields: str | None = None
     """Names of top-level members to return, separated by commas; ``id`` always comes."""
     total: bool = False

@@ -17,6 +17,8 @@ from service.store.notifications import RUN_EVENTS, RUNS
 from service.store.poll import StreamState, stream_state, token_and_revision
 
 Until = Literal["ended", "graded", "change"]
+PREFIX_LENGTH = 12
+"""Of a token (``wst_`` and 8 characters): what it is found by."""
 REREAD_S = 2.0
 MAX_AGE_DONE_S = 30
 MAX_AGE_LIVE_S = 1
@@ -31,9 +33,8 @@ async def unchanged(request: Request, state: ApiState, run_id: str) -> Response 
     wanted, secret = request.headers.get("if-none-match"), bearer(request)
     if wanted is None or not secret or "\x00" in secret:
         return None
-    prefix = token_prefix(secret)
     async with state.db.reading() as tx:
-        found = await token_and_revision(tx, prefix, run_id)
+        found = await token_and_revision(tx, secret[:PREFIX_LENGTH], run_id)
     if found is None or found.revision is None or found.kind != "api":
         return None
     if not hmac.compare_digest(found.hash, hashlib.sha256(secret.encode()).digest()):
@@ -43,11 +44,6 @@ async def unchanged(request: Request, state: ApiState, run_id: str) -> Response 
         return None
     request.state.token_id, request.state.project_id = found.token_id, found.project_id
     return Response(status_code=304, headers={"ETag": tag, "Cache-Control": cache_control(done=False)})
-
-
-def token_prefix(secret: str) -> str:
-    """Return the part of a token by which it is found."""
-    return secret.split("_")[1] if secret.count("_") >= 2 else ""
 
 
 def cache_control(*, done: bool) -> str:

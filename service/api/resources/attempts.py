@@ -85,9 +85,9 @@ def _view(row: AttemptRow) -> Attempt:
 @router.get("/{run_id}/attempts", operation_id="list_attempts", response_model=AttemptList)
 async def list_attempts(run_id: str, caller: RunsRead, state: State) -> Response:
     async with state.db.reading() as tx:
-        run = await run_or_404(tx, caller, run_id)
-        rows = [await attempts.get(tx, run_id, n) for n in range(1, run.attempt + 1)]
-    return answer(AttemptList(data=[_view(r) for r in rows if r is not None]))
+        await run_or_404(tx, caller, run_id)
+        rows = await attempts.list_for_run(tx, run_id)
+    return answer(AttemptList(data=[_view(r) for r in rows]))
 
 
 @router.get("/{run_id}/attempts/{n}", operation_id="get_attempt", response_model=Attempt)

@@ -1,7 +1,7 @@
 """``/v1/runs``: submit, list, read (cheaply, or waiting), stop, delete."""
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict
@@ -66,7 +66,10 @@ async def list_runs(request: Request, caller: RunsRead, state: State, page: Pagi
     async with state.db.reading() as tx:
         found = await runs.list(tx, caller.project_id, wanted, query.sort, page.cursor, page.limit)
         total = await runs.count(tx, caller.project_id, wanted) if query.total else None
-    body = {"data": [show(run_view(r), names) for r in found.items], "next": next_link(request, found.next)}
+    body: dict[str, Any] = {
+        "data": [show(run_view(r), names) for r in found.items],
+        "next": next_link(request, found.next),
+    }
     if query.total:
         body["total"] = total
     return json_answer(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode())

@@ -1,6 +1,6 @@
 """``POST /login`` and ``/logout``: a token becomes a browser's session cookie, valid 12 h or as long as its token."""
 
-from typing import Any, cast
+from typing import Any
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request
@@ -73,7 +73,7 @@ def parse_or_refuse(body: bytes) -> Any:
 
 def _from_form(body: bytes) -> str:
     fields = parse_qs(body.decode("latin-1"), max_num_fields=8)
-    return cast("list[str]", fields.get("token", [""]))[0].strip()
+    return fields.get("token", [""])[0].strip()
 
 
 async def _open(state: ApiState, secret: str) -> str | None:

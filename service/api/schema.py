@@ -1,0 +1,61 @@
+"""The published schemas: ``api_schema/openapi.json`` and one JSON schema per document. Generated, tested for drift."""
+
+import json
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from service.api.app import describe
+from service.api.event_view import RunEvent
+from service.api.resources.gradings import Grading
+from service.api.run_view import Run
+from service.domain.agents import AgentSpec, ScaffoldManifest
+from service.domain.tasks import TaskManifest
+
+Mode = Literal["validation", "serialization"]
+DOCUMENTS: dict[str, tuple[type[BaseModel], Mode]] = {
+    "agent": (AgentSpec, "validation"),
+    "event": (RunEvent, "serialization"),
+    "run": (Run, "serialization"),
+    "scaffold_manifest": (ScaffoldManifest, "validation"),
+    "task_bundle": (TaskManifest, "validation"),
+    "verdict": (Grading, "serialization"),
+}
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def documents() -> dict[str, str]:
+    """Return ``{file name: text}`` of all published schemas."""
+    found = {"openapi.json": _text(describe().openapi())}
+    for name, (model, mode) in DOCUMENTS.items():
+        found[f"{name}.schema.json"] = _text({"$schema": DIALECT, **model.model_json_schema(mode=mode)})
+    return found
+
+
+def dump(directory: Path) -> list[Path]:
+    """Write the schemas into ``directory``; return the files that changed."""
+    directory.mkdir(parents=True, exist_ok=True)
+    changed: list[Path] = []
+    for name, text in documents().items():
+        path = directory / name
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+            changed.append(path)
+    return changed
+
+
+def check(directory: Path) -> list[str]:
+    """Return in words how the files in ``directory`` differ from the code; empty when they do not."""
+    problems: list[str] = []
+    for name, text in documents().items():
+        path = directory / name
+        if not path.exists():
+            problems.append(f"{name} is missing")
+        elif path.read_text() != text:
+            problems.append(f"{name} is not what the code says (run `make schema`)")
+    return problems
+
+
+def _text(value: dict[str, Any]) -> str:
+    return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n"

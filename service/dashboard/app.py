@@ -1,0 +1,18 @@
+"""Three server-rendered pages: login, run list, run. Put onto the API's application by wiring."""
+
+from pathlib import Path
+
+from fastapi import FastAPI
+from fastapi.staticfiles import StaticFiles
+
+from service.dashboard.pages import router
+from service.dashboard.visitor import Dashboard
+
+STATIC = Path(__file__).parent / "static"
+
+
+def install(app: FastAPI, dashboard: Dashboard) -> None:
+    """Add the pages to ``app``."""
+    app.state.dashboard = dashboard
+    app.include_router(router)
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")

@@ -1,0 +1,130 @@
+"""The routes of the pages."""
+
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, Request
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from service.dashboard import display
+from service.dashboard.inert import inert
+from service.dashboard.visitor import Visitor, dashboard_of, visitor_of
+from service.domain import cursors
+from service.domain.errors import Expected, Invalid
+from service.domain.run_states import Phase, StopMode
+from service.lifecycle.stop import stop
+from service.store import artifacts, attempts, audit, gradings, runs
+from service.store.database import Tx
+from service.store.rows import RunFilter, RunRow
+
+router = APIRouter(include_in_schema=False)
+PER_PAGE = 50
+SHOWN_EVENTS = 2000
+"""Events before the last one that a run's page asks for; earlier ones are in the API."""
+SHOWN_ARTIFACTS = 200
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "Cache-Control": "private, no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    # Not no-referrer: under that, browsers send `Origin: null` with forms.
+    "Referrer-Policy": "same-origin",
+}
+
+_templates = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_templates.filters |= {
+    "inert": inert,
+    "size": display.size,
+    "duration": display.duration,
+    "moment": display.moment,
+    "iso": display.iso,
+    "words": display.words,
+}
+_templates.globals.update(state_of=display.state_of, tone_of=display.tone_of, points=display.points)
+
+
+def _page(template: str, status: int = 200, **values: Any) -> Response:
+    return HTMLResponse(_templates.get_template(template).render(**values), status, HEADERS)
+
+
+def _to_login() -> Response:
+    return RedirectResponse("/login", 303, {"Cache-Control": "no-store"})
+
+
+@router.get("/login")
+async def login_page(failed: str | None = None) -> Response:
+    return _page("login.html", failed=failed is not None)
+
+
+@router.get("/")
+async def run_list(request: Request, phase: str = "", cursor: str = "") -> Response:
+    """List the newest runs, by phase if wanted."""
+    visitor = await visitor_of(request, "runs:read")
+    if visitor is None:
+        return _to_login()
+    phases = [p.value for p in Phase]
+    try:
+        if phase and phase not in phases:
+            raise Invalid("unknown_phase", "there is no such phase")
+        position = cursors.decode(cursor, f"pages:{phase}") if cursor else None
+    except Invalid as error:
+        return _page("problem.html", error.status, title="That link does not work", detail=error.detail)
+    wanted = RunFilter(phase=(phase,) if phase else ())
+    async with dashboard_of(request).db.reading() as tx:
+        found = await runs.list(tx, visitor.project_id, wanted, "-created_at", position, PER_PAGE)
+        counts = await runs.counts_by_phase(tx, visitor.project_id)
+    following = cursors.encode(found.next, f"pages:{phase}") if found.next else None
+    return _page("runs.html", runs=found.items, counts=counts, phase=phase, phases=phases, following=following)
+
+
+@router.get("/runs/{run_id}")
+async def run_page(request: Request, run_id: str) -> Response:
+    """Show one run: where it is, what it prints, what it delivered, how that was judged."""
+    visitor = await visitor_of(request, "runs:read")
+    if visitor is None:
+        return _to_login()
+    async with dashboard_of(request).db.reading() as tx:
+        run = await runs.get(tx, visitor.project_id, run_id)
+        if run is None:
+            return _page("problem.html", 404, title="No such run", detail="It may have been deleted.")
+        values = await _of_run(tx, run, visitor)
+    return _page("run.html", **values)
+
+
+@router.post("/runs/{run_id}/stop")
+async def stop_run(request: Request, run_id: str) -> Response:
+    """Stop a run and grade what is there; back to its page."""
+    visitor = await visitor_of(request, "runs:write")
+    if visitor is None:
+        return _to_login()
+    try:
+        async with dashboard_of(request).db.transaction() as tx:
+            await stop(tx, visitor.project_id, run_id, StopMode.COLLECT)
+            await audit.record(tx, visitor.project_id, "session", "run.stop", run_id, {"mode": StopMode.COLLECT})
+    except Expected as error:
+        return _page("problem.html", error.status, title="The run could not be stopped", detail=error.detail)
+    return RedirectResponse(f"/runs/{run_id}", 303)
+
+
+async def _of_run(tx: Tx, run: RunRow, visitor: Visitor) -> dict[str, Any]:
+    entries = await artifacts.list(tx, run.id, None, SHOWN_ARTIFACTS)
+    may_grade = visitor.may("gradings:read")
+    return {
+        "run": run,
+        "live": run.phase is not Phase.DONE,
+        "after": max(run.last_seq - SHOWN_EVENTS, 0),
+        "attempts": await attempts.list_for_run(tx, run.id),
+        "artifacts": entries.items,
+        "more_artifacts": entries.next is not None,
+        "gradings": await gradings.list_for_run(tx, run.id) if may_grade else [],
+        "may_stop": visitor.may("runs:write") and run.phase is not Phase.DONE,
+    }
