@@ -1,0 +1,49 @@
+"""What the profile is built from beside the spec: facts about the host, the image and this sandbox's own names."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+LABEL_PREFIX = "org.workstead."
+DEPLOYMENT_LABEL = LABEL_PREFIX + "deployment"
+SANDBOX_LABEL = LABEL_PREFIX + "sandbox"
+IMAGE_LABEL = LABEL_PREFIX + "image"
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    cgroup_version: int
+    engine_id: str
+
+    @classmethod
+    def of(cls, info: Mapping[str, Any]) -> "HostFacts":
+        return cls(cgroup_version=int(info.get("CgroupVersion") or 1), engine_id=str(info.get("ID") or ""))
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFacts:
+    """What of an image's own metadata would reach a container, so that the profile can override it."""
+
+    id: str
+    env_names: tuple[str, ...] = ()
+    volumes: tuple[str, ...] = ()
+    label_names: tuple[str, ...] = ()
+    interpreter: str | None = None
+    """Absolute path of a Python inside, where one was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """This sandbox's own names on the host."""
+
+    deployment: str
+    sandbox_id: str
+    control_dir: str
+    """Directory of the launcher's socket and program, mounted read-only."""
+    workspace_volume: str
+    interpreter: tuple[str, ...] = field(default=())
+    kit_volume: str | None = None
+
+    @property
+    def container_name(self) -> str:
+        return f"{self.deployment}-{self.sandbox_id}"

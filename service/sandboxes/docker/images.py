@@ -1,0 +1,125 @@
+"""Images: names to ids, and what of an image's metadata must be known before a container is made from it.
+
+A name is trusted only on tags ``workstead/<name>:<content hash>``: any image can carry any label. Everything else is
+an image id that the operator has let in. Containers are made by id, so that a tag moved later changes nothing.
+"""
+
+import re
+from collections.abc import Mapping
+from posixpath import normpath
+from typing import Any
+
+from service.sandboxes.contract import EngineError, SandboxGone, SandboxRefused
+from service.sandboxes.docker.engine import Engine
+from service.sandboxes.docker.facts import IMAGE_LABEL, ImageFacts
+
+OWN_REPOSITORY = "workstead/"
+MAX_VOLUMES = 16
+MAX_ENV = 256
+INTERPRETERS = ("/usr/local/bin/python3", "/usr/bin/python3", "/bin/python3")
+KIT_INTERPRETERS = ("/opt/kit/bin/python3", "/opt/kit/python/bin/python3")
+_ID = re.compile(r"^sha256:[0-9a-f]{64}$")
+_TAG = re.compile(r"^workstead/[a-z0-9][a-z0-9._/-]*:[A-Za-z0-9._-]+$")
+_NAME = re.compile(r"^[a-z0-9][a-z0-9._/-]*$")
+_FORBIDDEN_DIRS = ("/proc", "/sys", "/dev")
+
+
+class Images:
+    """``names`` maps shipped names to a reference (tag or id), where the operator fixed one."""
+
+    def __init__(self, engine: Engine, names: Mapping[str, str]) -> None:
+        self._engine = engine
+        self._names = names
+        self._facts: dict[str, ImageFacts] = {}
+
+    async def resolve(self, name: str) -> str:
+        """Return the image id of a shipped name, one of our tags, or an id. Raises SandboxRefused, EngineError."""
+        reference = self._names.get(name)
+        if reference is None and (_ID.match(name) or _TAG.match(name)):
+            reference = name
+        if reference is None:
+            reference = await self._newest(name)
+        found = await self._inspect(reference)
+        check_acceptable(found)
+        return str(found["Id"])
+
+    async def facts(self, image_id: str) -> ImageFacts:
+        """Return what the profile must override, and where a Python is; remembered per id, as ids never change."""
+        known = self._facts.get(image_id)
+        if known is None:
+            found = await self._inspect(image_id)
+            check_acceptable(found)
+            known = metadata(found, await self._interpreter(image_id, INTERPRETERS))
+            self._facts[image_id] = known
+        return known
+
+    async def kit_interpreter(self, image_id: str) -> str | None:
+        return await self._interpreter(image_id, KIT_INTERPRETERS)
+
+    async def _inspect(self, reference: str) -> dict[str, Any]:
+        try:
+            return await self._engine.inspect_image(reference)
+        except SandboxGone as error:
+            raise SandboxRefused("image_unknown", f"this host has no image {reference!r}") from error
+
+    async def _newest(self, name: str) -> str:
+        if not _NAME.match(name):
+            raise SandboxRefused("image_unknown", f"{name!r} is neither a shipped name nor an image id")
+        prefix = f"{OWN_REPOSITORY}{name}:"
+        found = await self._engine.images(f"{IMAGE_LABEL}={name}")
+        ours = [i for i in found if any(str(t).startswith(prefix) for t in i.get("RepoTags") or [])]
+        if not ours:
+            raise SandboxRefused("image_unknown", f"this host has no image named {name!r}")
+        return str(max(ours, key=lambda i: int(i["Created"]))["Id"])
+
+    async def _interpreter(self, image_id: str, candidates: tuple[str, ...]) -> str | None:
+        """Look for a Python in an image, by a container that is never started."""
+        body: dict[str, Any] = {"Image": image_id, "Entrypoint": ["/"], "HostConfig": {"NetworkMode": "none"}}
+        probe = await self._engine.create(body, "")
+        try:
+            for path in candidates:
+                if await self._engine.stat_path(probe, path) is not None:
+                    return path
+            return None
+        finally:
+            await self._remove(probe)
+
+    async def _remove(self, container: str) -> None:
+        try:
+            await self._engine.remove(container)
+        except (SandboxGone, EngineError):
+            return
+
+
+def metadata(inspected: Mapping[str, Any], interpreter: str | None = None) -> ImageFacts:
+    config: Mapping[str, Any] = inspected.get("Config") or {}
+    return ImageFacts(
+        id=str(inspected["Id"]),
+        env_names=tuple(str(e).partition("=")[0] for e in config.get("Env") or []),
+        volumes=tuple(sorted(str(v) for v in config.get("Volumes") or {})),
+        label_names=tuple(sorted(str(n) for n in config.get("Labels") or {})),
+        interpreter=interpreter,
+    )
+
+
+def check_acceptable(inspected: Mapping[str, Any]) -> None:
+    """Raise SandboxRefused for metadata that no override makes harmless (or that nobody sane has)."""
+    config: Mapping[str, Any] = inspected.get("Config") or {}
+    _check_path("WORKDIR", str(config.get("WorkingDir") or "/"))
+    volumes = [str(v) for v in config.get("Volumes") or {}]
+    if len(volumes) > MAX_VOLUMES or len(config.get("Env") or []) > MAX_ENV:
+        raise SandboxRefused("image_refused", f"over {MAX_VOLUMES} volumes or {MAX_ENV} variables")
+    for path in volumes:
+        _check_path("VOLUME", path)
+        if path == "/" or any(path.startswith(p) for p in ("/run/workstead", "/workspace/", "/opt/kit/")):
+            raise SandboxRefused("image_refused", f"VOLUME {path!r} lies over a path of ours")
+    if config.get("OnBuild"):
+        raise SandboxRefused("image_refused", "ONBUILD instructions are not accepted")
+
+
+def _check_path(what: str, path: str) -> None:
+    under = any(path == d or path.startswith(d + "/") for d in _FORBIDDEN_DIRS)
+    if not path.startswith("/") or normpath(path) != path or under or len(path) > 255:
+        raise SandboxRefused("image_refused", f"{what} {path!r} is not a clean absolute path outside /proc, /sys, /dev")
+    if not path.isprintable() or any(c in path for c in ":,;'\"\\"):
+        raise SandboxRefused("image_refused", f"{what} {path!r} holds characters that are not accepted")

@@ -1,0 +1,63 @@
+"""Kit volumes: a kit image's /opt/kit, copied once per image id into a volume that sandboxes mount read-only.
+
+The engine fills a fresh named volume from the image when a container that mounts it is *created*; that container is
+never started. A marker file says that the copy came to its end: without it the volume is made anew.
+"""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from service.sandboxes.contract import SandboxGone, SandboxRefused
+from service.sandboxes.docker.engine import FILL_S, Engine
+from service.sandboxes.docker.facts import LABEL_PREFIX
+from service.sandboxes.docker.images import Images
+from service.sandboxes.docker.profile import KIT
+
+KIT_LABEL = LABEL_PREFIX + "kit"
+
+
+class Kits:
+    def __init__(self, engine: Engine, images: Images, data_dir: Path, deployment: str) -> None:
+        self._engine = engine
+        self._images = images
+        self._dir = data_dir / "kits"
+        self._deployment = deployment
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def volume(self, image_id: str) -> str:
+        """Return the name of the filled volume of a kit image. Raises SandboxRefused, EngineError."""
+        name = f"{self._deployment}-kit-{image_id.removeprefix('sha256:')[:16]}"
+        async with self._locks.setdefault(name, asyncio.Lock()):
+            marker = self._dir / name
+            if not (marker.exists() and await self._exists(name)):
+                marker.unlink(missing_ok=True)
+                await self._fill(name, image_id)
+                self._dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+                marker.write_text(image_id, encoding="utf-8")
+        return name
+
+    async def _fill(self, name: str, image_id: str) -> None:
+        for stale in (lambda: self._engine.remove(name), lambda: self._engine.remove_volume(name)):
+            try:
+                await stale()
+            except SandboxGone:
+                continue
+        await self._images.resolve(image_id)
+        await self._engine.create_volume(name, {}, {KIT_LABEL: image_id})
+        mount: dict[str, Any] = {"Type": "volume", "Source": name, "Target": KIT}
+        host: dict[str, Any] = {"NetworkMode": "none", "Mounts": [mount]}
+        body: dict[str, Any] = {"Image": image_id, "Entrypoint": ["/"], "HostConfig": host}
+        container = await self._engine.create(body, name, deadline_s=FILL_S)
+        try:
+            if await self._engine.stat_path(container, KIT) is None:
+                raise SandboxRefused("kit_refused", f"image {image_id[:19]} has no {KIT}")
+        finally:
+            await self._engine.remove(container)
+
+    async def _exists(self, name: str) -> bool:
+        try:
+            await self._engine.inspect_volume(name)
+        except SandboxGone:
+            return False
+        return True

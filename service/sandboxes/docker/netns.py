@@ -1,0 +1,57 @@
+"""Enter a container's network namespace, in a thread that ends afterwards.
+
+Python 3.11 has no ``os.setns``; libc's is called. The inode is compared with our own *before* entering: a listener
+planted in the host's own namespace would be open to the host's network.
+"""
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from service.sandboxes.contract import EngineError, SandboxRefused
+
+T = TypeVar("T")
+_CLONE_NEWNET = 0x40000000
+_OWN = "/proc/self/ns/net"
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def inside(namespace: int, work: Callable[[], T], *, timeout_s: float = 10) -> T:
+    """Run ``work`` with the network namespace of the open file ``namespace``; return its result. Blocking.
+
+    Raises SandboxRefused if the namespace is our own, EngineError if it cannot be entered, and what ``work`` raises.
+    """
+    refuse_own(namespace)
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            _enter(namespace)
+            results.append(work())
+        except BaseException as error:  # noqa: BLE001 - carried to the caller, who raises it
+            errors.append(error)
+
+    # Never a pooled thread: it would carry the namespace into its next piece of work.
+    thread = threading.Thread(target=run, name="netns", daemon=True)
+    thread.start()
+    thread.join(timeout_s)
+    if errors:
+        raise errors[0]
+    if not results:
+        raise EngineError("netns_timeout", f"work in a network namespace: no end within {timeout_s:g} s")
+    return results[0]
+
+
+def refuse_own(namespace: int) -> None:
+    there, here = os.fstat(namespace), os.stat(_OWN)
+    if (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino):
+        raise SandboxRefused("netns_is_ours", "the sandbox has the worker's own network namespace")
+
+
+def _enter(namespace: int) -> None:
+    if _libc.setns(namespace, _CLONE_NEWNET) != 0:
+        code = ctypes.get_errno()
+        raise EngineError("netns_refused", f"setns: {os.strerror(code)}")
