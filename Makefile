@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 BIN := .venv/bin
-SOURCES := $(wildcard service workstead tests migrations tools sandbox_images)
+SOURCES := $(wildcard service workstead tests migrations tools sandbox_images demo)
 FAST := $(wildcard tests/unit tests/contracts tests/api tests/architecture)
 SLOWER := $(wildcard tests/integration tests/docker tests/images tests/journeys tests/browser)
 PYTEST := $(BIN)/python -m pytest

@@ -25,7 +25,8 @@ apt_install() {
   }
   say "installing ${missing[*]}"
   as_root apt-get update -qq >&2
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq -o Dpkg::Use-Pty=0 --no-install-recommends \
+    "${missing[@]}" >/dev/null
 }
 
 # True if the package manager could install the package.

@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PYTHON_ROOTS = ("service", "workstead", "tests", "migrations", "tools", "sandbox_images")
+PYTHON_ROOTS = ("service", "workstead", "tests", "migrations", "tools", "sandbox_images", "demo")
 _NOT_OURS = {".git", ".venv", ".local", "build", "__pycache__", ".pytest_cache", ".ruff_cache", ".hypothesis"}
 
 
