@@ -12,6 +12,7 @@ from launcher_wire import FRAME, HEADER, OUTPUT, TICK_S, number, pack
 
 RING = 4 << 20
 PROGRAM_DRAIN_S = 2.0
+ACCOUNT = "account"
 
 
 class Program(Owner):
@@ -55,7 +56,7 @@ class Program(Owner):
         if self.process is not None and self.paused_at is None:
             self.paused_at = time.monotonic()
             self.process.pause()
-            self.loop.after(self.rings, TICK_S, self._account)
+            self.loop.after(ACCOUNT, TICK_S, self._account)
 
     def _account(self) -> None:
         """Sum the time during which the child cannot write because the host takes nothing."""
@@ -65,7 +66,7 @@ class Program(Owner):
         if self.process.wall_s is None and self.process.blocked():
             self.waited_s += now - self.paused_at
         self.paused_at = now
-        self.loop.after(self.rings, TICK_S, self._account)
+        self.loop.after(ACCOUNT, TICK_S, self._account)
 
     def ack(self, stream: int, offset: int) -> None:
         count = min(offset - self.base[stream], len(self.rings[stream]))
@@ -76,7 +77,7 @@ class Program(Owner):
         self.sent[stream] = max(self.sent[stream], self.base[stream])
         if self.paused_at is not None and self.room() > 0 and self.process is not None:
             self._account()
-            self.loop.timers.pop(self.rings, None)
+            self.loop.timers.pop(ACCOUNT, None)
             self.paused_at = None
             self.process.resume()
 
