@@ -47,6 +47,13 @@ def clean_json(value: Any) -> Any:
     return _Cleaner().clean(value, 0)
 
 
+def is_clean(value: Any) -> bool:
+    """Tell whether :func:`clean_json` would leave ``value`` as it is."""
+    cleaner = _Cleaner()
+    cleaner.clean(value, 0)
+    return not cleaner.changed
+
+
 def _encode_as_is(payload: dict[str, Any]) -> bytes | None:
     """The fast path: nearly every payload is clean. Null if it is not, or might not be."""
     try:

@@ -34,7 +34,7 @@ def conditions(where: RunFilter) -> list[ColumnElement[bool]]:
         found.append(runs.c.flags.overlap(list(where.flag)))
     if where.labels:
         found.append(runs.c.labels.contains(dict(where.labels)))
-    found += [_facet(name, value) for name, value in where.facets.items()]
+    found += [facet_holds(name, value) for name, value in where.facets.items()]
     return [*found, *_times(where)]
 
 
@@ -47,6 +47,7 @@ def _times(where: RunFilter) -> list[ColumnElement[bool]]:
     return [condition for bound, condition in bounds if bound is not None]
 
 
-def _facet(name: str, value: str) -> ColumnElement[bool]:
+def facet_holds(name: str, value: str) -> ColumnElement[bool]:
+    """Whether a task's facet is ``value``, or a list that contains it."""
     facet = tasks.c.manifest["facets"][name]
     return or_(facet.astext == value, facet.contains(cast(func.to_jsonb(cast(value, tasks.c.name.type)), JSONB)))

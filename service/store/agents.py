@@ -1,0 +1,63 @@
+"""Agents: scaffold + model + settings, immutable by digest, with a label that is unique in the project."""
+
+from sqlalchemy import select
+
+from service.domain.agents import AgentSpec
+from service.domain.errors import Conflict, NotFound
+from service.domain.ids import new_id
+from service.store import scaffolds
+from service.store.catalogue import find_or_insert, storable
+from service.store.database import Tx
+from service.store.paging import Sort, fetch_page
+from service.store.rows import AgentRow, Page, Slice
+from service.store.tables import agents
+
+_SORT = Sort(agents.c.created_at, descending=True)
+_LABEL_CHARACTERS = 80
+
+
+async def create(tx: Tx, project_id: str, spec: AgentSpec) -> tuple[AgentRow, bool]:
+    """Return the project's agent with these parts and whether it is new; an existing one keeps its label.
+
+    Raises NotFound("scaffold_not_found"), Conflict("label_taken").
+    """
+    scaffold = await scaffolds.find(tx, project_id, spec.scaffold)
+    if scaffold is None:
+        raise NotFound("scaffold_not_found", f"no scaffold {spec.scaffold}")
+    body = storable(spec)
+    digest = spec.digest(scaffold.digest)
+    values = {"project_id": project_id, "scaffold_id": scaffold.id, "digest": digest, "spec": body}
+    for label in _labels(spec, digest):
+        row, created = await find_or_insert(tx, agents, {**values, "id": new_id("agt"), "label": label})
+        if row is not None:
+            return AgentRow.of(row), created
+    raise Conflict("label_taken", f"another agent has the label {spec.label!r}")
+
+
+async def get(tx: Tx, project_id: str, agent_id: str) -> AgentRow | None:
+    """Return the project's agent by id or label; null if there is none (or it is another project's)."""
+    mine = (agents.c.project_id == project_id, (agents.c.id == agent_id) | (agents.c.label == agent_id))
+    by_id_first = (agents.c.id != agent_id, agents.c.id)
+    row = (await tx.execute(select(agents).where(*mine).order_by(*by_id_first).limit(1))).mappings().one_or_none()
+    return None if row is None else AgentRow.of(row)
+
+
+async def list(
+    tx: Tx, project_id: str, page: Page, *, scaffold: str | None = None, model: str | None = None
+) -> Slice[AgentRow]:
+    """Return a page, newest first."""
+    query = select(agents).where(agents.c.project_id == project_id)
+    if scaffold is not None:
+        query = query.where(agents.c.spec["scaffold"].astext == scaffold)
+    if model is not None:
+        query = query.where(agents.c.spec["model"].astext == model)
+    rows, following = await fetch_page(tx, query, _SORT, agents.c.id, page)
+    return Slice([AgentRow.of(row) for row in rows], following)
+
+
+def _labels(spec: AgentSpec, digest: str) -> tuple[str, ...]:
+    """A label of the caller's own must be free; one that we make gets a piece of the digest where it is taken."""
+    if spec.label is not None:
+        return (spec.label,)
+    made, tail = spec.default_label(), f" #{digest[:8]}"
+    return made, made[: _LABEL_CHARACTERS - len(tail)] + tail
