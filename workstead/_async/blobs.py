@@ -46,10 +46,10 @@ class AsyncBlobs:
         headers = {"Upload-Offset": str(offset), "Content-Length": str(size - offset)}
         headers["Content-Type"] = "application/octet-stream"
         try:
-            await self._http.send_bytes(f"/v1/blobs/{sha256}", _chunks(path, offset), headers)
+            response = await self._http.send_bytes(f"/v1/blobs/{sha256}", _chunks(path, offset), headers)
         except (httpx.TransportError, Conflict, Unavailable):
             return False
-        return True
+        return response.status_code == 201  # 204: the server saw the body end early
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -47,10 +47,10 @@ class SyncBlobs:
         headers = {"Upload-Offset": str(offset), "Content-Length": str(size - offset)}
         headers["Content-Type"] = "application/octet-stream"
         try:
-            self._http.send_bytes(f"/v1/blobs/{sha256}", _chunks(path, offset), headers)
+            response = self._http.send_bytes(f"/v1/blobs/{sha256}", _chunks(path, offset), headers)
         except (httpx.TransportError, Conflict, Unavailable):
             return False
-        return True
+        return response.status_code == 201  # 204: the server saw the body end early
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -14,6 +14,8 @@ from workstead.errors import Disconnected, Problem, ProtocolError, problem_from
 RETRIED_STATUS = frozenset({429, 502, 503, 504})
 READ_TIMEOUT_STREAM_S = 45.0
 """The server sends a heartbeat every 15 s."""
+READ_TIMEOUT_UPLOAD_S = 300.0
+"""The server answers when the bytes are durable."""
 ERROR_BODY_BYTES = 1 << 20
 
 
@@ -74,7 +76,8 @@ class SyncTransport:
 
     def send_bytes(self, path: str, content: Iterator[bytes], headers: Mapping[str, str]) -> httpx.Response:
         """PUT a stream once, without retries. Raises Problem, httpx.TransportError."""
-        response = self._client.put(path, content=content, headers=dict(headers))
+        timeout = httpx.Timeout(self._timeout_s, connect=10, read=READ_TIMEOUT_UPLOAD_S)
+        response = self._client.put(path, content=content, headers=dict(headers), timeout=timeout)
         if not response.is_success:
             raise problem_from(response)
         return response

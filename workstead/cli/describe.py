@@ -21,7 +21,9 @@ def describe(event: Event) -> list[str]:
         case "attempt.ended":
             return [_words(p.get("ended_because"))]
         case "deliverable.sealed":
-            return [f"{p.get('files')} files, {p.get('bytes')} bytes, digest {str(p.get('digest'))[:19]}"]
+            return [
+                one_line(f"{p.get('files')} files, {p.get('bytes')} bytes, digest {str(p.get('digest'))[:19]}", 140)
+            ]
         case "verdict":
             return [_words(p.get("method"), p.get("state"), _score(p.get("score"), p.get("max_score")))]
         case _:

@@ -49,7 +49,7 @@ def examine(engine: Callable[[], Engine], data_dir: Path) -> Iterator[Finding]:
     """Yield what was found, the engine first."""
     try:
         with engine() as there:
-            yield from _engine(there.get("/info"), there.get("/version"))
+            yield from examine_engine(there.get("/info"), there.get("/version"))
             yield _images(there.images())
     except EngineAway as error:
         yield Finding("engine", False, f"{error} (`make engine` installs and starts one)")
@@ -58,7 +58,7 @@ def examine(engine: Callable[[], Engine], data_dir: Path) -> Iterator[Finding]:
     yield _disk(data_dir)
 
 
-def _engine(info: dict[str, Any], versions: dict[str, Any]) -> Iterator[Finding]:
+def examine_engine(info: dict[str, Any], versions: dict[str, Any]) -> Iterator[Finding]:
     api = _numbers(versions.get("ApiVersion", ""))
     name = f"Docker {versions.get('Version')}, API {versions.get('ApiVersion')}, storage {info.get('Driver')}"
     yield Finding("engine", api >= OLDEST_ENGINE_API, name)

@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -23,9 +24,9 @@ class Engine:
     def __init__(self, url: str | None = None) -> None:
         self.url = url or os.environ.get("DOCKER_HOST") or f"unix://{DEFAULT_SOCKET}"
         parts = urlsplit(self.url)
-        socket = parts.path if parts.scheme == "unix" else None
-        base = "http://engine" if socket else f"http://{parts.netloc}"
-        self._client = httpx.Client(base_url=base, transport=httpx.HTTPTransport(uds=socket), timeout=10)
+        self._socket = parts.path if parts.scheme == "unix" else None
+        base = "http://engine" if self._socket else f"http://{parts.netloc}"
+        self._client = httpx.Client(base_url=base, transport=httpx.HTTPTransport(uds=self._socket), timeout=10)
 
     def __enter__(self) -> Self:
         return self
@@ -35,6 +36,8 @@ class Engine:
 
     def get(self, path: str, **params: Any) -> Any:
         """Return the answer's JSON. Raises EngineAway."""
+        if self._socket and not Path(self._socket).is_socket():
+            raise EngineAway(f"no Docker engine listens at {self.url}")
         try:
             response = self._client.get(path, params=params)
             response.raise_for_status()
