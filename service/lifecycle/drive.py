@@ -1,0 +1,249 @@
+"""Step *drive*: from ``running`` to ``ended``. Called by workers.host; next: collect.
+
+Waits for the first reason to end, gathers evidence, decides the cause (domain/run_states.py) and writes it. What can be
+known again after a crash (deadline, stop) is killed first; a program's exit is written first, because only the living
+launcher can repeat it.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from service.domain.run_states import (
+    INFRASTRUCTURE,
+    AttemptState,
+    ContainerState,
+    EndedBecause,
+    Evidence,
+    Flag,
+    StopMode,
+    decide_cause,
+)
+from service.lifecycle import evidence_record
+from service.lifecycle.context import Context
+from service.lifecycle.failure import fail_attempt
+from service.lifecycle.stream import OutputPump, recorder_for
+from service.lifecycle.watchers import Deadline, ResourceWatch, watch_container, watch_stop
+from service.lifecycle.work import Work, load_work
+from service.sandboxes.contract import ContainerReport, EngineError, Exited, LauncherLost, Sandbox, SandboxGone
+from service.store import attempts, runs
+from service.store.database import Tx, retrying
+from service.store.rows import AttemptRow
+
+KILL_FIRST = frozenset({EndedBecause.WALL_CLOCK, EndedBecause.STOPPED, EndedBecause.CANCELLED})
+WRITE_PATIENCE_S = 10.0
+"""How long a program that has exited may go unkilled because its ending cannot be written."""
+NOTICEABLE_WAIT_S = 1.0
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class _Ending:
+    """What the watchers found; several may have come at once."""
+
+    exited: Exited | None = None
+    deadline: bool = False
+    disk: bool = False
+    stop: StopMode | None = None
+
+
+@dataclass(slots=True)
+class _Phase:
+    """One agent phase under way in this process."""
+
+    ctx: Context
+    attempt: AttemptRow
+    work: Work
+    sandbox: Sandbox
+    pump: OutputPump
+    began: float
+
+    @property
+    def wall_s(self) -> float:
+        return self.work.seconds_since_start + asyncio.get_running_loop().time() - self.began
+
+
+async def drive(ctx: Context, attempt: AttemptRow) -> None:
+    """Watch the agent phase to its end. Raises FenceLost, Unavailable (the step is then repeated)."""
+    work = await load_work(ctx, attempt)
+    assert attempt.sandbox_id is not None
+    try:
+        sandbox = await ctx.sandboxes.open(attempt.sandbox_id)
+    except SandboxGone:
+        gone = Evidence(container=ContainerState.GONE, stop=work.run.stop_mode)
+        await _end_without_sandbox(ctx, attempt, gone)
+        return
+    recorder = recorder_for(ctx, work.run, attempt, work.manifest.parser)
+    pump = OutputPump(ctx, attempt, sandbox, recorder)
+    phase = _Phase(ctx, attempt, work, sandbox, pump, asyncio.get_running_loop().time())
+    ending = await _first_ending(phase)
+    evidence = await _evidence(phase, ending)
+    await _end(phase, evidence, ending.exited)
+
+
+async def _first_ending(phase: _Phase) -> _Ending:
+    ctx, work = phase.ctx, phase.work
+    late = work.seconds_left <= 0
+    deadline = Deadline(ctx.timing.drain_s if late else work.seconds_left)
+    soft = bool(phase.sandbox.attestation.get("soft_quota"))
+    resources = ResourceWatch(
+        ctx, phase.attempt, phase.sandbox, work.run.limits.disk_bytes, soft, work.run.memory_peak_bytes or 0
+    )
+    exited, timed_out, stopped, full, died = await _race(
+        _exit_or_loss(phase),
+        deadline.wait(),
+        watch_stop(ctx, phase.attempt, phase.sandbox, deadline),
+        resources.run(),
+        _death(phase),
+    )
+    del died  # the evidence asks the engine itself
+    ending = _Ending(deadline=timed_out is not None, disk=full is not None)
+    if exited is not None:
+        ending.exited = exited.result()
+    if stopped is not None:
+        ending.stop = stopped.result()
+    return ending
+
+
+async def _race(*coroutines: Coroutine[Any, Any, Any]) -> list[asyncio.Task[Any] | None]:
+    """Run all until the first is done; return the tasks that are, None for the others (cancelled). Raises what they raise."""
+    tasks = [asyncio.create_task(c) for c in coroutines]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        done = [t if t.done() else None for t in tasks]
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done:
+        if task is not None and (error := task.exception()) is not None:
+            raise error
+    return done
+
+
+async def _exit_or_loss(phase: _Phase) -> Exited | None:
+    """Return the program's exit, or None when the launcher is gone for good."""
+    loop = asyncio.get_running_loop()
+    lost_since: float | None = None
+    while True:
+        try:
+            return await phase.pump.run()
+        except LauncherLost as error:
+            now = loop.time()
+            lost_since = now if lost_since is None or phase.pump.wrote_since(lost_since) else lost_since
+            report, _ = await _inspect(phase.ctx, phase.sandbox)
+            alive = report is None or report.state is ContainerState.RUNNING
+            if not alive or now - lost_since > phase.ctx.timing.launcher_patience_s:
+                log.info("launcher_lost", run=phase.attempt.run_id, attempt=phase.attempt.n, error=str(error))
+                return None
+            await asyncio.sleep(phase.ctx.timing.retry_s)
+
+
+async def _death(phase: _Phase) -> ContainerReport:
+    """Return some time after the container's death: the output that the launcher sent before it comes first."""
+    report = await watch_container(phase.ctx, phase.sandbox)
+    await asyncio.sleep(phase.ctx.timing.drain_s)
+    return report
+
+
+async def _evidence(phase: _Phase, ending: _Ending) -> Evidence:
+    report, engine_error = await _inspect(phase.ctx, phase.sandbox)
+    exited = ending.exited
+    exit_report = exited.report if exited else None
+    over = exited is not None and _too_late(phase, exited)
+    completed = None
+    if exit_report is not None and not over:
+        completed = phase.work.scaffold.completed(exit_report, phase.work.manifest)
+    return Evidence(
+        exit=None if over else exit_report,
+        completed=completed,
+        container=report.state if report else ContainerState.RUNNING,
+        container_exit_code=report.exit_code if report else None,
+        oom_kills=report.oom_kills if report else 0,
+        deadline_passed=ending.deadline or over,
+        disk_limit=ending.disk,
+        stop=ending.stop or phase.work.run.stop_mode,
+        engine_restarted=bool(report and report.engine_restarted and report.state is not ContainerState.RUNNING),
+        engine_error=engine_error,
+    )
+
+
+def _too_late(phase: _Phase, exited: Exited) -> bool:
+    """Tell whether this exit came after the deadline while no worker watched: then the deadline is the cause."""
+    waited = exited.waited_for_host_s
+    return phase.work.seconds_left <= 0 and exited.report.wall_s - waited > phase.work.run.limits.wall_clock_s
+
+
+async def _inspect(ctx: Context, sandbox: Sandbox) -> tuple[ContainerReport | None, str | None]:
+    """Ask the engine, a few times; the second value says why there is no answer."""
+    pause, error = ctx.timing.retry_s, ""
+    for _ in range(ctx.timing.destroy_tries):
+        try:
+            return await sandbox.inspect(), None
+        except EngineError as e:
+            error = e.detail or e.type
+            await asyncio.sleep(pause)
+            pause *= 2
+    return None, error
+
+
+async def _end(phase: _Phase, evidence: Evidence, exited: Exited | None) -> None:
+    ctx, attempt, cause = phase.ctx, phase.attempt, decide_cause(evidence)
+    wall_s = phase.wall_s
+    if cause in INFRASTRUCTURE:
+        await phase.pump.close()
+        await fail_attempt(ctx, attempt, cause, evidence_record.to_json(evidence))
+        return
+    if cause in KILL_FIRST:
+        await _kill(phase)
+    writing = asyncio.create_task(_write_end(phase, evidence, cause, wall_s, exited))
+    try:
+        await asyncio.wait({writing}, timeout=WRITE_PATIENCE_S)
+        if not writing.done():
+            await _kill(phase)
+        await writing
+    finally:
+        writing.cancel()
+    ctx.crash.reach("drive.decided")
+
+
+async def _write_end(
+    phase: _Phase, evidence: Evidence, cause: EndedBecause, wall_s: float, exited: Exited | None
+) -> None:
+    ctx, attempt = phase.ctx, phase.attempt
+    await phase.pump.close()
+    waited = exited.waited_for_host_s if exited else 0.0
+
+    async def store(tx: Tx) -> None:
+        await attempts.advance(
+            tx, attempt, AttemptState.ENDED, ended_because=cause, evidence=evidence_record.to_json(evidence)
+        )
+        await runs.update(tx, attempt.run_id, wall_s=wall_s, waited_for_host_s=waited)
+        await runs.add_flags(tx, attempt.run_id, _flags(phase, evidence, cause, waited))
+
+    await retrying(ctx.db, store, ctx.timing.database_patience_s)
+
+
+def _flags(phase: _Phase, evidence: Evidence, cause: EndedBecause, waited: float) -> list[Flag]:
+    flags: list[Flag] = []
+    if evidence.oom_kills and cause is EndedBecause.COMPLETED:
+        flags.append(Flag.MEMORY_LIMIT_HIT)
+    if waited > NOTICEABLE_WAIT_S:
+        flags.append(Flag.WAITED_FOR_HOST)
+    if phase.sandbox.attestation.get("soft_quota"):
+        flags.append(Flag.SOFT_QUOTA)
+    return flags
+
+
+async def _kill(phase: _Phase) -> None:
+    # Collection kills again and insists on the engine's word.
+    with contextlib.suppress(EngineError, SandboxGone):
+        await phase.sandbox.kill()
+
+
+async def _end_without_sandbox(ctx: Context, attempt: AttemptRow, evidence: Evidence) -> None:
+    await fail_attempt(ctx, attempt, decide_cause(evidence), evidence_record.to_json(evidence))

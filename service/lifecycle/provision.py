@@ -1,0 +1,180 @@
+"""Step *provision*: from ``claimed`` or ``bound`` to ``running``. Called by workers.host; next: drive.
+
+Order matters. The sandbox's id is written before anything happens in it; ``deadline_at`` is written when its files are
+complete and before ``start``, so that a successor knows: no deadline, then no program was started and the files are
+written (again); a deadline, then they are complete and are not touched any more, and ``start`` is repeated (a no-op if
+it was accepted).
+"""
+
+import structlog
+
+from service.domain.errors import Invalid
+from service.domain.run_states import AttemptState, EndedBecause, Evidence, StopMode
+from service.lifecycle import evidence_record
+from service.lifecycle.context import Context
+from service.lifecycle.failure import fail_attempt
+from service.lifecycle.work import Work, load_work
+from service.sandboxes.contract import (
+    HOME,
+    OUTPUT_DIR,
+    WORKSPACE,
+    Command,
+    FileSource,
+    Sandbox,
+    SandboxError,
+    SandboxGone,
+    SandboxRefused,
+    SandboxSpec,
+    ToolFailed,
+)
+from service.scaffolds.contract import Plan, PlanContext
+from service.store import attempts, runs, tokens
+from service.store.database import Tx, retrying
+from service.store.rows import AttemptRow
+
+INSTRUCTION_FILE = f"{HOME}/instruction.md"
+TOKEN_VARIABLE = "WORKSTEAD_RUN_TOKEN"  # noqa: S105 - a name
+INSIDE_MARGIN_S = 10.0
+"""The inside deadline comes later than the host's, so that the host's cause wins."""
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+async def provision(ctx: Context, attempt: AttemptRow) -> None:
+    """Make or take the sandbox, write the files, start the command. Raises FenceLost, Unavailable."""
+    work = await load_work(ctx, attempt)
+    if work.run.stop_mode is not None and attempt.deadline_at is None:
+        await _cancel(ctx, attempt)
+        return
+    made: list[Sandbox] = []
+    try:
+        attempt, sandbox = await _bound(ctx, attempt, work, made)
+        await _start(ctx, attempt, work, sandbox)
+    except (SandboxRefused, ToolFailed, Invalid) as error:
+        # A rule of ours, an image that does not do, files that do not fit: a further attempt would end the same way.
+        await _fail(ctx, attempt, error, made, retry=False)
+    except SandboxError as error:
+        await _fail(ctx, attempt, error, made, retry=True)
+
+
+async def _bound(ctx: Context, attempt: AttemptRow, work: Work, made: list[Sandbox]) -> tuple[AttemptRow, Sandbox]:
+    if attempt.sandbox_id is not None:
+        return attempt, await ctx.sandboxes.open(attempt.sandbox_id)
+    backend = ctx.sandboxes.backend
+    spec = SandboxSpec(
+        environment=await backend.resolve_image(work.run.environment),
+        kit=None if work.manifest.kit is None else await backend.resolve_image(work.manifest.kit),
+        limits=work.run.limits,
+        runtime=attempt.runtime or "runc",
+    )
+    ctx.warm.note_use(spec)
+    sandbox = await ctx.warm.take(spec) or await backend.make(spec)
+    made.append(sandbox)
+    ctx.sandboxes.hold(sandbox)
+    ctx.crash.reach("provision.made")
+
+    async def bind(tx: Tx) -> AttemptRow:
+        return await attempts.advance(
+            tx,
+            attempt,
+            AttemptState.BOUND,
+            sandbox_id=sandbox.id,
+            environment_image=spec.environment,
+            kit_image=spec.kit,
+            attestation=dict(sandbox.attestation),
+        )
+
+    bound = await retrying(ctx.db, bind, ctx.timing.database_patience_s)
+    ctx.crash.reach("provision.bound")
+    return bound, sandbox
+
+
+async def _start(ctx: Context, attempt: AttemptRow, work: Work, sandbox: Sandbox) -> None:
+    left = work.seconds_left if attempt.deadline_at is not None else work.run.limits.wall_clock_s
+    plan = _plan(work, int(ctx.clock.now().timestamp() + left), left)
+    if attempt.deadline_at is None:
+        await sandbox.write_files(_files(ctx, work, plan))
+        ctx.crash.reach("provision.files_written")
+    attempt, secret = await _intend(ctx, attempt, work, plan)
+    env = {**plan.env, TOKEN_VARIABLE: secret}
+    deadline_s = max(1.0, left) + INSIDE_MARGIN_S
+    await sandbox.start(Command(list(plan.argv), env, plan.stdin, WORKSPACE, deadline_s))
+    ctx.crash.reach("provision.started")
+
+    async def running(tx: Tx) -> None:
+        row = await attempts.advance(tx, attempt, AttemptState.RUNNING)
+        if row.started_at is not None:
+            took = (row.started_at - row.created_at).total_seconds()
+            await runs.update(tx, attempt.run_id, provision_s=max(0.0, took))
+
+    await retrying(ctx.db, running, ctx.timing.database_patience_s)
+
+
+async def _intend(ctx: Context, attempt: AttemptRow, work: Work, plan: Plan) -> tuple[AttemptRow, str]:
+    """Write that the command is about to be started, and mint its token.
+
+    A token minted before by a process that died stays valid: the program may have been started with it.
+    """
+    redacted = {**plan.env, TOKEN_VARIABLE: "redacted"}
+
+    async def intend(tx: Tx) -> tuple[AttemptRow, str]:
+        run = work.run
+        deadline = run.limits.wall_clock_s if attempt.deadline_at is None else None
+        attested = {**(attempt.attestation or {}), "reference_solution": plan.reference_solution}
+        row = await attempts.advance(
+            tx,
+            attempt,
+            AttemptState.BOUND,
+            deadline_in_s=deadline,
+            argv=list(plan.argv),
+            env=redacted,
+            attestation=attested,
+        )
+        _, secret = await tokens.mint(
+            tx, run.project_id, ["run"], f"run {run.id}", kind="run", run_id=run.id, attempt=attempt.n
+        )
+        return row, secret
+
+    return await retrying(ctx.db, intend, ctx.timing.database_patience_s)
+
+
+def _plan(work: Work, deadline_unix: int, seconds: float) -> Plan:
+    context = PlanContext(
+        sample=work.run.sample,
+        seconds=max(0.0, seconds),
+        deadline_unix=deadline_unix,
+        workspace=WORKSPACE,
+        home=HOME,
+        output_dir=OUTPUT_DIR,
+        instruction_file=INSTRUCTION_FILE,
+    )
+    return work.scaffold.plan(work.task, work.agent, work.manifest, context)
+
+
+def _files(ctx: Context, work: Work, plan: Plan) -> list[FileSource]:
+    """Return the visible files and the plan's own: nothing hidden is named here but by a plan's reference solution."""
+    visible = [FileSource(f.path, file=ctx.blobs.path(f.sha256)) for f in work.task.visible]
+    planned = [FileSource(f.path, file=ctx.blobs.path(f.sha256), mode=f.mode) for f in plan.files]
+    instruction = FileSource(INSTRUCTION_FILE.removeprefix(f"{WORKSPACE}/"), data=work.task.instruction.encode())
+    return [*visible, *planned, instruction]
+
+
+async def _cancel(ctx: Context, attempt: AttemptRow) -> None:
+    """End an attempt whose stop was asked for before its command started: nothing was done, so nothing is collected."""
+    evidence = Evidence(stop=StopMode.DISCARD)
+
+    async def end(tx: Tx) -> None:
+        record = evidence_record.to_json(evidence)
+        await attempts.advance(tx, attempt, AttemptState.ENDED, ended_because=EndedBecause.CANCELLED, evidence=record)
+
+    await retrying(ctx.db, end, ctx.timing.database_patience_s)
+
+
+async def _fail(
+    ctx: Context, attempt: AttemptRow, error: SandboxError | Invalid, made: list[Sandbox], *, retry: bool
+) -> None:
+    log.warning("provision_failed", run=attempt.run_id, attempt=attempt.n, error=str(error))
+    gone = isinstance(error, SandboxGone) and attempt.sandbox_id is not None
+    cause = EndedBecause.SANDBOX_LOST if gone else EndedBecause.PROVISION_FAILED
+    evidence = {"engine_error": error.detail or error.type, "type": error.type}
+    sandbox_id = made[0].id if made else None
+    await fail_attempt(ctx, attempt, cause, evidence, sandbox_id=sandbox_id, retry=retry)

@@ -1,0 +1,53 @@
+"""Everything that a step needs to know of a run, read in one transaction."""
+
+from dataclasses import dataclass
+
+from service.domain.agents import AgentSpec, ScaffoldManifest
+from service.domain.errors import Fault
+from service.domain.tasks import TaskManifest
+from service.lifecycle.context import Context
+from service.scaffolds.contract import Scaffold
+from service.scaffolds.registry import scaffold_for
+from service.store import agents, clock, projects, runs, scaffolds, tasks
+from service.store.database import Tx, retrying
+from service.store.rows import AttemptRow, Project, RunRow
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    run: RunRow
+    project: Project
+    task: TaskManifest
+    agent: AgentSpec
+    manifest: ScaffoldManifest
+    seconds_since_start: float
+    """Since the attempt's ``started_at``, by the database's clock; 0 before the start."""
+    seconds_left: float
+    """Until the attempt's deadline, by the database's clock; the whole wall clock before one is set."""
+
+    @property
+    def scaffold(self) -> Scaffold:
+        return scaffold_for(self.manifest.kind)
+
+
+async def load_work(ctx: Context, attempt: AttemptRow) -> Work:
+    """Read the attempt's run and what it runs. Raises NotFound if the run is gone, Unavailable."""
+
+    async def read(tx: Tx) -> Work:
+        return await _read(tx, attempt)
+
+    return await retrying(ctx.db, read, ctx.timing.database_patience_s)
+
+
+async def _read(tx: Tx, attempt: AttemptRow) -> Work:
+    run = await runs.load(tx, attempt.run_id)
+    project = await projects.get(tx, run.project_id)
+    task = await tasks.get(tx, run.project_id, run.task_id)
+    agent = await agents.get(tx, run.project_id, run.agent_id)
+    scaffold = None if agent is None else await scaffolds.get(tx, run.project_id, agent.scaffold_id)
+    if project is None or task is None or agent is None or scaffold is None:
+        raise Fault("run_incomplete", f"{run.id} lacks its project, task, agent or scaffold")
+    now = await clock.now(tx)
+    since = (now - attempt.started_at).total_seconds() if attempt.started_at else 0.0
+    left = (attempt.deadline_at - now).total_seconds() if attempt.deadline_at else run.limits.wall_clock_s
+    return Work(run, project, task.manifest, agent.spec, scaffold.manifest, max(0.0, since), left)
