@@ -41,8 +41,8 @@ def solve(workspace: Path, output: Path) -> None:
 
 def read_orders(path: Path) -> dict[str, float]:
     """Return order → total, from quantities and prices; the workbook's stored results must say the same."""
-    formulas = openpyxl.load_workbook(path)["Orders"]
-    stored = openpyxl.load_workbook(path, data_only=True)["Orders"]
+    formulas: Any = openpyxl.load_workbook(path)["Orders"]
+    stored: Any = openpyxl.load_workbook(path, data_only=True)["Orders"]
     totals: dict[str, float] = defaultdict(float)
     for row, values in zip(formulas.iter_rows(min_row=2), stored.iter_rows(min_row=2, values_only=True), strict=True):
         order, quantity, price, formula = row[0].value, row[3].value, row[4].value, row[5].value

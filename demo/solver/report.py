@@ -28,7 +28,7 @@ def deliver(
     lines = [f"# {title}", "", *(f"- {finding}" for finding in findings), ""]
     (output / "report.md").write_text("\n".join(lines), encoding="utf-8")
     book = openpyxl.Workbook()
-    page = book.active
+    page: Any = book.active
     page.title = title[:31]
     page.append(columns)
     for row in rows:
