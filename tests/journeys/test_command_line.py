@@ -1,0 +1,107 @@
+"""The command line against a running service: runs, exit codes, events, artifacts."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.journeys.stack import Stack
+from workstead.sync import Client
+
+WORKSTEAD = Path(sys.executable).with_name("workstead")
+ANSWER = 'mkdir -p "$1" && printf \'{"n": 7}\' > "$1/answers.json" && printf "\\033[2J[red]seven[/red]\\n"'
+OF_THIS_TEST: dict[str, Any] = {"label.of": "this test"}
+GRADER = """
+[[graders]]
+method = "exact"
+[graders.settings]
+expected = { hidden = "answers.json" }
+answers = [{ id = "n", type = "int" }]
+"""
+
+
+@pytest.fixture(scope="module")
+def stack() -> Iterator[Stack]:
+    with Stack() as running:
+        yield running
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with two tasks, of which one has no grader, and a scaffold."""
+    for name, grader in (("graded", GRADER), ("ungraded", "")):
+        (tmp_path / name / "hidden").mkdir(parents=True)
+        (tmp_path / name / "task.toml").write_text(f'name = "cli/{name}"\n{grader}\n[limits]\nwall_clock_s = 60\n')
+        (tmp_path / name / "instruction.md").write_text("Which number is it?\n")
+        (tmp_path / name / "hidden/answers.json").write_text('{"n": 7}')
+    scaffold = {"name": "cli-shell", "version": "1", "argv": ["bash", "-c", ANSWER, "bash", "{output_dir}"]}
+    (tmp_path / "shell.json").write_text(json.dumps(scaffold))
+    return tmp_path
+
+
+def workstead(stack: Stack, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "WORKSTEAD_URL": stack.url, "WORKSTEAD_TOKEN": stack.token, "COLUMNS": "200"}
+    return subprocess.run(
+        [WORKSTEAD, *arguments],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def test_run_grades_and_downloads(stack: Stack, folder: Path) -> None:
+    out = folder / "out"
+    done = workstead(stack, "run", folder / "graded", "--scaffold", folder / "shell.json", "-k", "2", "-o", out)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2/2" in done.stdout
+    assert "\x1b[2J" not in done.stdout
+    assert "[red]seven[/red]" in done.stdout
+    assert [json.loads(p.read_text()) for p in out.glob("*/output/answers.json")] == [{"n": 7}] * 2
+
+
+def test_what_has_no_score_gives_exit_code_3(stack: Stack, folder: Path) -> None:
+    done = workstead(stack, "run", folder / "ungraded", "--scaffold", folder / "shell.json", "-o", folder / "out")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "1 ungraded" in done.stdout
+
+
+def test_mistakes_are_named_and_give_exit_code_1(stack: Stack, folder: Path) -> None:
+    (folder / "graded/visible").symlink_to("/etc")
+    done = workstead(stack, "run", folder / "graded", "-a", "nobody")
+    assert done.returncode == 1
+    assert "visible: is not a directory" in done.stderr
+    done = workstead(stack, "run", folder / "ungraded", "-a", "nobody")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_one_run_can_be_looked_at(stack: Stack, folder: Path) -> None:
+    with Client(stack.url, stack.token) as client:
+        scaffold = client.scaffolds.register(folder / "shell.json")
+        agent = client.agents.create(scaffold.ref)
+        run = client.runs.create(client.tasks.create(folder / "graded").id, agent.id, labels={"of": "this test"})
+        live = [e.seq for e in client.runs.events(run.id)]
+        assert live == list(range(1, len(live) + 1))
+        assert client.runs.wait(run.id).verdict.passed is True
+        assert [g.state for g in client.runs.regrade(run.id)]
+        assert next(iter(client.runs.list(**{"label.of": "this test"}))).id == run.id
+    listed = workstead(stack, "runs", "list", "--json").stdout.splitlines()
+    assert run.id in {json.loads(line)["id"] for line in listed}
+    assert "output/answers.json" in workstead(stack, "runs", "show", run.id).stdout
+    followed = workstead(stack, "runs", "events", run.id, "--follow").stdout
+    assert "seven" in followed
+    assert "verdict" in followed
+    target = folder / "got.json"
+    assert workstead(stack, "artifacts", "get", run.id, "output/answers.json", "-o", target).returncode == 0
+    assert json.loads(target.read_text()) == {"n": 7}
+    assert workstead(stack, "artifacts", "get", run.id, "output/answers.json", "-o", target).returncode == 1
+    with Client(stack.url, stack.token) as client:
+        client.runs.delete(run.id)

@@ -1,0 +1,28 @@
+"""``workstead demo`` as a user types it: right verdicts, deliverables on disk, nothing left behind."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+WORKSTEAD = Path(sys.executable).with_name("workstead")
+
+
+@pytest.mark.timeout(400)
+def test_demo_ends_as_it_should_and_leaves_nothing(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [WORKSTEAD, "demo", "--output", tmp_path / "out"], capture_output=True, text=True, timeout=380, check=False
+    )
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
+    for said in ("read orders.xlsx: 6 orders", "Verdicts", "3/3", "0/3", "is left", "as expected"):
+        assert said in done.stdout
+    folders = [p for p in (tmp_path / "out").iterdir() if p.is_dir()]
+    assert len(folders) == 6
+    for folder in folders:
+        assert (folder / "output/answers.json").is_file()
+        assert (folder / "output/report.md").is_file()
+    books = list((tmp_path / "out").glob("*solver*/output/report.xlsx"))
+    assert len(books) == 3
+    assert all(openpyxl.load_workbook(book).worksheets[0].max_row > 1 for book in books)
