@@ -1,0 +1,175 @@
+"""Gradings: which methods judge a run's deliverable, and what they decided."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import RowMapping, func, select
+from sqlalchemy.dialects.postgresql import insert
+
+from service.domain.errors import NotFound
+from service.domain.events import EventType, NewEvent
+from service.domain.ids import new_id
+from service.domain.run_states import Outcome, Phase
+from service.domain.tasks import GraderSpec, canonical_digest
+from service.domain.verdicts import ENDED_VERDICTS, Verdict, VerdictState, outcome_of
+from service.store import events
+from service.store.cleaning import clean_json
+from service.store.database import Tx
+from service.store.fences import lock_run
+from service.store.notifications import GRADINGS, RUNS
+from service.store.phases import change_phase, notify, touch
+from service.store.rows import GradingRow, RunRow
+from service.store.tables import gradings, runs
+
+_FIXED_OUTCOMES = frozenset({Outcome.CANCELLED, Outcome.INVALIDATED})
+_STATE_OF = {Outcome.GRADED: VerdictState.GRADED, Outcome.ABSTAINED: VerdictState.ABSTAINED}
+
+
+async def enqueue(
+    tx: Tx,
+    run: RunRow,
+    specs: Sequence[GraderSpec],
+    round: int = 1,
+    primary: bool = True,
+    *,
+    versions: Mapping[str, str] | None = None,
+) -> list[GradingRow]:
+    """Add a pending grading per spec and return all of them; what is there already stays as it is.
+
+    ``versions`` gives the version of each method (default ``1``). ``run.deliverable_digest`` must be set. Wakes graders. The run's phase is the caller's to change.
+    """
+    if run.deliverable_digest is None:
+        raise ValueError(f"{run.id} has no sealed deliverable to grade")
+    await lock_run(tx, run.id)
+    rows: list[GradingRow] = []
+    for spec in specs:
+        key = {
+            "run_id": run.id,
+            "deliverable_digest": run.deliverable_digest,
+            "method": spec.method,
+            "method_version": (versions or {}).get(spec.method, "1"),
+            "settings_digest": canonical_digest(spec.settings),
+            "round": round,
+            "vote": 1,
+        }
+        rest = {"id": new_id("grd"), "project_id": run.project_id, "plan": run.plan, "primary": primary}
+        values = {**key, **rest, "settings": clean_json(spec.settings), "state": VerdictState.PENDING}
+        await tx.execute(insert(gradings).values(values).on_conflict_do_nothing())
+        query = select(gradings).where(*(gradings.c[name] == value for name, value in key.items()))
+        rows.append(GradingRow.of((await tx.execute(query)).mappings().one()))
+    for row in rows:
+        await notify(tx, GRADINGS, f"{row.id} {row.state}")
+    return rows
+
+
+async def get(tx: Tx, project_id: str, grading_id: str) -> GradingRow | None:
+    """Return the project's grading; null if there is none (or it is another project's)."""
+    query = select(gradings).where(gradings.c.id == grading_id, gradings.c.project_id == project_id)
+    row = (await tx.execute(query)).mappings().one_or_none()
+    return None if row is None else GradingRow.of(row)
+
+
+async def list_for_run(tx: Tx, run_id: str) -> list[GradingRow]:
+    """Return all gradings of a run, by round. The caller checked the project."""
+    query = select(gradings).where(gradings.c.run_id == run_id)
+    rows = await tx.execute(query.order_by(gradings.c.round, gradings.c.created_at, gradings.c.id))
+    return [GradingRow.of(row) for row in rows.mappings()]
+
+
+async def open_ids(tx: Tx) -> list[str]:
+    """Return the gradings that have not ended, oldest first, at most 1 000."""
+    query = select(gradings.c.id).where(gradings.c.state.in_(("pending", "grading")))
+    return [*(await tx.execute(query.order_by(gradings.c.created_at).limit(1000))).scalars()]
+
+
+async def claim_start(tx: Tx, grading_id: str) -> GradingRow | None:
+    """Mark a try: pending or (after a crash) grading → grading, tries + 1. Null when it has ended already."""
+    grading = await _locked(tx, grading_id)
+    if grading is None or grading["state"] in ENDED_VERDICTS:
+        return None
+    started = func.coalesce(gradings.c.started_at, func.clock_timestamp())
+    values = {"state": VerdictState.GRADING, "tries": gradings.c.tries + 1, "started_at": started}
+    query = gradings.update().where(gradings.c.id == grading_id).values(values).returning(gradings)
+    row = (await tx.execute(query)).mappings().one()
+    if row["primary"]:
+        pending = runs.c.verdict_state == VerdictState.PENDING
+        changed = await tx.execute(runs.update().where(runs.c.id == row["run_id"], pending).values(_GRADING))
+        if changed.rowcount:
+            await notify(tx, RUNS, row["run_id"])
+    return GradingRow.of(row)
+
+
+async def finish(tx: Tx, grading_id: str, verdict: Verdict) -> GradingRow:
+    """Write the verdict; a grading that has ended keeps the one it has.
+
+    When all primary gradings of the run's newest round have ended: the run is done with their outcome, score and
+    max_score are their sums (null unless graded). A cancelled or invalidated run keeps its outcome.
+    Raises NotFound("grading_not_found").
+    """
+    grading = await _locked(tx, grading_id)
+    if grading is None:
+        raise NotFound("grading_not_found", f"no grading {grading_id}")
+    if grading["state"] in ENDED_VERDICTS:
+        return GradingRow.of(grading)
+    values = {
+        "state": verdict.state,
+        "score": verdict.score,
+        "max_score": verdict.max_score,
+        "cause": verdict.cause,
+        "criteria": clean_json(verdict.criteria),
+        "graded_at": func.clock_timestamp(),
+    }
+    query = gradings.update().where(gradings.c.id == grading_id).values(values).returning(gradings)
+    row = (await tx.execute(query)).mappings().one()
+    run = await lock_run(tx, row["run_id"])
+    await _log_verdict(tx, run, row)
+    await notify(tx, GRADINGS, f"{grading_id} {verdict.state}")
+    if row["primary"]:
+        await _combine(tx, await lock_run(tx, row["run_id"]))
+    return GradingRow.of(row)
+
+
+async def _locked(tx: Tx, grading_id: str) -> RowMapping | None:
+    """Lock the run, then the grading (the one lock order)."""
+    run_id = (await tx.execute(select(gradings.c.run_id).where(gradings.c.id == grading_id))).scalar_one_or_none()
+    if run_id is None:
+        return None
+    await lock_run(tx, run_id)
+    query = select(gradings).where(gradings.c.id == grading_id).with_for_update()
+    return (await tx.execute(query)).mappings().one_or_none()
+
+
+async def _log_verdict(tx: Tx, run: RowMapping, row: RowMapping) -> None:
+    payload = {name: row[name] for name in ("method", "state", "score", "max_score", "cause", "round")}
+    payload["grading_id"] = row["id"]
+    event = NewEvent(EventType.VERDICT, payload, f"grading:{row['id']}", 0, row["graded_at"])
+    await events.append(tx, run["id"], run["attempt"], None, [event])
+
+
+async def _combine(tx: Tx, run: RowMapping) -> None:
+    mine = (gradings.c.run_id == run["id"], gradings.c.primary.is_(True))
+    newest = select(func.max(gradings.c.round)).where(*mine).scalar_subquery()
+    found = [*(await tx.execute(select(gradings).where(*mine, gradings.c.round == newest))).mappings()]
+    states = [VerdictState(row["state"]) for row in found]
+    if run["outcome"] in _FIXED_OUTCOMES or not ENDED_VERDICTS.issuperset(states):
+        return
+    outcome = outcome_of(states)
+    columns: dict[str, Any] = {
+        "outcome": outcome,
+        "verdict_state": _STATE_OF.get(outcome, VerdictState.FAILED),
+        "score": sum(row["score"] for row in found) if outcome is Outcome.GRADED else None,
+        "max_score": sum(row["max_score"] for row in found) if outcome is Outcome.GRADED else None,
+        "graded_at": func.clock_timestamp(),
+    }
+    if run["phase"] != Phase.DONE or run["outcome"] != outcome:
+        await change_phase(tx, run, Phase.DONE, doing=None, **columns)
+    else:
+        await touch(tx, run["id"], **columns)
+        await notify(tx, RUNS, f"{run['id']} {Phase.DONE}")
+
+
+_GRADING = {
+    "verdict_state": VerdictState.GRADING,
+    "revision": runs.c.revision + 1,
+    "updated_at": func.clock_timestamp(),
+}
