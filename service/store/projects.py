@@ -14,8 +14,13 @@ DEFAULT = "default"
 
 async def get_default(tx: Tx) -> Project:
     """Return the trusted project ``default``; made where it is missing."""
-    await _insert(tx, DEFAULT, untrusted=False)
-    query = select(projects).where(projects.c.name == DEFAULT)
+    return await find_or_create(tx, DEFAULT)
+
+
+async def find_or_create(tx: Tx, name: str) -> Project:
+    """Return the project of this name; made, as a trusted one, where it is missing."""
+    await _insert(tx, name, untrusted=False)
+    query = select(projects).where(projects.c.name == name)
     return Project.of((await tx.execute(query)).mappings().one())
 
 

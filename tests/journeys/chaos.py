@@ -63,7 +63,9 @@ class Chaos:
         started = time.monotonic()
         self._disarm()
         self._armed.write_text(f"{kill.step}:wait")
-        run_id = submit(self.stack, self.task, self.agent) if kill.step != "submit.committed" else self._racing_submit(kill)
+        run_id = (
+            submit(self.stack, self.task, self.agent) if kill.step != "submit.committed" else self._racing_submit(kill)
+        )
         if kill.step != "submit.committed":
             self._kill_at(kill)
         self._check(run_id)
@@ -78,7 +80,7 @@ class Chaos:
 
     def _racing_submit(self, kill: Kill) -> str:
         """The API stands still inside the request: submit from a thread, kill, and repeat with the same key."""
-        import threading  # noqa: PLC0415
+        import threading
 
         found: list[str] = []
         thread = threading.Thread(target=lambda: found.append(submit(self.stack, self.task, self.agent)))
@@ -96,7 +98,8 @@ class Chaos:
     def _check(self, run_id: str) -> None:
         seen = record(self.stack, run_id, 180)
         run = seen.run
-        assert run["outcome"] == "graded" and run["verdict"]["score"] == run["verdict"]["max_score"] == 2, run
+        assert run["outcome"] == "graded", run
+        assert run["verdict"]["score"] == run["verdict"]["max_score"] == 2, run
         assert run["ended_because"] == "completed", run
         assert seen.output(run["attempt"]) == "".join(f"line {i}\n" for i in range(LINES))
         assert len(seen.of("deliverable.sealed")) == 1, seen.of("deliverable.sealed")

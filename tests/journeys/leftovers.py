@@ -30,8 +30,8 @@ class Leftovers:
 
     def loop_devices(self) -> list[str]:
         text = subprocess.run(["losetup", "-J"], capture_output=True, text=True, timeout=30, check=True).stdout
-        devices = json.loads(text)["loopdevices"] if text.strip() else []
-        return [d["name"] for d in devices if str(self.data_dir) in (d["back-file"] or "")]
+        devices: list[dict[str, str | None]] = json.loads(text)["loopdevices"] if text.strip() else []
+        return [str(d["name"]) for d in devices if str(self.data_dir) in (d["back-file"] or "")]
 
     def sandbox_dirs(self) -> list[str]:
         root = self.data_dir / "sandboxes"
@@ -45,7 +45,7 @@ class Leftovers:
                 continue
             try:
                 words = (proc / "environ").read_bytes() + (proc / "cmdline").read_bytes()
-                exe = os.readlink(proc / "exe")
+                exe = str((proc / "exe").readlink())
             except OSError:
                 continue
             if f"WORKSTEAD_DATA_DIR={self.data_dir}".encode() in words or str(self.data_dir) in exe:

@@ -8,11 +8,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import httpx
 
@@ -20,15 +20,16 @@ from service.supervisor.status import read_status
 from tests.journeys.leftovers import Leftovers
 
 READY_S = 90.0
+T = TypeVar("T")
 
 
-def wait_until[T](what: str, check: Callable[[], T | None | bool], timeout_s: float = 60.0, every_s: float = 0.02) -> T:
+def wait_until(what: str, check: Callable[[], T | None], timeout_s: float = 60.0, every_s: float = 0.02) -> T:
     """Return the first truthy answer of ``check``. Raises TimeoutError with ``what`` in words."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
         found = check()
         if found:
-            return found  # type: ignore[return-value]
+            return found
         time.sleep(every_s)
     raise TimeoutError(f"not within {timeout_s:.0f} s: {what}")
 
@@ -106,7 +107,10 @@ class Stack:
         status = read_status(self.data_dir)
         if status is None:
             return None
-        return status["pid"] if name == "supervisor" else status["children"].get(name, {}).get("pid")
+        if name == "supervisor":
+            return status["pid"]
+        child = status["children"].get(name)
+        return child and child["pid"]
 
     def kill(self, name: str) -> None:
         """kill -9; a killed supervisor is started again, as init or a person would."""
@@ -131,6 +135,12 @@ class Stack:
 
     def leftovers(self) -> "Leftovers":
         return Leftovers((self.data_dir / "deployment").read_text().strip(), self.data_dir)
+
+    @staticmethod
+    def image(name: str) -> str:
+        """Return the id of a shipped image's newest build."""
+        argv = ["docker", "images", "-q", "--no-trunc", f"workstead/{name}"]
+        return subprocess.run(argv, capture_output=True, text=True, timeout=30, check=True).stdout.split()[0]
 
     # What a client does
 
@@ -166,6 +176,6 @@ class Stack:
 
 
 @contextmanager
-def stack(**settings: str) -> Iterator[Stack]:
+def stack(**settings: str) -> Generator[Stack]:
     with Stack(settings) as running:
         yield running

@@ -1,0 +1,21 @@
+"""``python -m tests.bench [NAME]``: one JSON line per bench."""
+
+import sys
+
+from tests.bench.executing import exec_
+from tests.bench.resting import idle, overhead
+from tests.bench.start import start, start_cold
+from tests.bench.streaming import stream
+
+BENCHES = {
+    "start": start, "start_cold": start_cold, "exec": exec_, "stream": stream, "idle": idle, "overhead": overhead,
+}  # fmt: skip
+
+
+def main(names: list[str]) -> None:
+    for name in names or BENCHES:
+        print(BENCHES[name]().line(), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
