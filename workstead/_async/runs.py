@@ -54,9 +54,9 @@ class AsyncRuns:
             run = await self.get(run_id, wait_s=30, until="graded")
         return run
 
-    async def list(self, *, limit: int | None = None, **filters: Any) -> AsyncIterator[Run]:
-        """Yield runs, newest first, at most ``limit``; ``filters`` as the API has them (phase, outcome, agent_id, …)."""
-        async for item in pages(self._http, "/v1/runs", filters, limit):
+    async def list(self, filters: Mapping[str, Any] | None = None, *, limit: int | None = None) -> AsyncIterator[Run]:
+        """Yield runs, newest first, at most ``limit``; ``filters`` as the API has them (phase, agent_id, label.<name>, …)."""
+        async for item in pages(self._http, "/v1/runs", filters or {}, limit):
             yield Run.model_validate(item)
 
     async def stop(self, run_id: str, mode: str = "collect") -> Run:

@@ -55,9 +55,9 @@ class SyncRuns:
             run = self.get(run_id, wait_s=30, until="graded")
         return run
 
-    def list(self, *, limit: int | None = None, **filters: Any) -> Iterator[Run]:
-        """Yield runs, newest first, at most ``limit``; ``filters`` as the API has them (phase, outcome, agent_id, …)."""
-        for item in pages(self._http, "/v1/runs", filters, limit):
+    def list(self, filters: Mapping[str, Any] | None = None, *, limit: int | None = None) -> Iterator[Run]:
+        """Yield runs, newest first, at most ``limit``; ``filters`` as the API has them (phase, agent_id, label.<name>, …)."""
+        for item in pages(self._http, "/v1/runs", filters or {}, limit):
             yield Run.model_validate(item)
 
     def stop(self, run_id: str, mode: str = "collect") -> Run:

@@ -43,7 +43,7 @@ def list_runs(phase: Phase = None, outcome: Outcome = None, limit: Limit = 50, a
     """List runs, newest first."""
     filters = {k: v for k, v in (("phase", phase), ("outcome", outcome)) if v}
     with Client() as client:
-        runs = list(client.runs.list(limit=limit, **filters))
+        runs = list(client.runs.list(filters, limit=limit))
     if as_json:
         for run in runs:
             _json(run)

@@ -84,7 +84,7 @@ async def test_lists_follow_next_but_never_to_another_origin() -> None:
     first = httpx.Response(200, json={"data": [run_body("run_1")], "next": "http://elsewhere/v1/runs?cursor=abc"})
     script = Script(first, httpx.Response(200, json={"data": [run_body("run_2")], "next": None}))
     async with client(script) as api:
-        assert [r.id async for r in api.runs.list(phase="done")] == ["run_1", "run_2"]
+        assert [r.id async for r in api.runs.list({"phase": "done"})] == ["run_1", "run_2"]
     assert str(script.requests[1].url) == "http://there/v1/runs?cursor=abc"
     assert script.requests[0].url.params["phase"] == "done"
 
