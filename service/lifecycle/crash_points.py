@@ -1,12 +1,14 @@
-"""Named points at which a crash test stops this process: for good, or until the test has killed another one.
+"""Named points at which a crash test stops or kills this process, once.
 
-Inactive unless wiring gave a directory at process start. The test writes ``<name>`` (the process kills itself there) or
-``<name>:wait`` (it stands still there, blocking, for at most 30 s, until the test makes ``go-<name>``) into the file
-``crash-point``. Either leaves ``reached-<name>`` first, which disarms the point until the test removes it.
+Inactive unless wiring gave a directory at process start. Then the file ``crash-point`` in it names one point:
+``<name>`` has the process that comes there send itself SIGKILL; ``<name>:wait`` has it stand still until the file
+``go-<name>`` exists, so that the test can kill whomever it likes. Either way ``reached-<name>`` is made first, and while
+it exists nobody is stopped there again.
 """
 
 import os
 import signal
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,32 +28,44 @@ NAMES = (
     "grade.started",
     "grade.decided",
 )
-_LONGEST_WAIT_S = 30.0
+ORDER_FILE = "crash-point"
+MAX_STILL_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class CrashPoints:
-    """``directory`` is where the test and this process meet; null = no point is ever active."""
-
-    directory: Path | None = None
+    folder: Path | None = None
+    """Null = inactive."""
 
     def reach(self, name: str) -> None:
-        """Die or wait here if the test wants it."""
-        assert name in NAMES, name
-        if self.directory is not None:
-            _meet(self.directory, name)
-
-
-def _meet(directory: Path, name: str) -> None:
-    try:
-        wanted, _, mode = (directory / "crash-point").read_text().partition(":")
-        if wanted != name:
+        """Stop or die here if this point is the one that is armed. Blocks the whole process, on purpose."""
+        if self.folder is None:
             return
-        os.close(os.open(directory / f"reached-{name}", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    except (FileNotFoundError, FileExistsError):
-        return
-    if mode != "wait":
-        os.kill(os.getpid(), signal.SIGKILL)
-    deadline = time.monotonic() + _LONGEST_WAIT_S
-    while time.monotonic() < deadline and not (directory / f"go-{name}").exists():
-        time.sleep(0.005)  # noqa: TID251  # a crash test wants this process to stand still
+        assert name in NAMES, name
+        order = self._order()
+        if order not in (name, f"{name}:wait") or not self._first(name):
+            return
+        if order == name:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self._stand_still(self.folder / f"go-{name}")
+
+    def _order(self) -> str:
+        assert self.folder is not None
+        try:
+            return (self.folder / ORDER_FILE).read_text().strip()
+        except FileNotFoundError:
+            return ""
+
+    def _first(self, name: str) -> bool:
+        assert self.folder is not None
+        try:
+            os.close(os.open(self.folder / f"reached-{name}", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        except FileExistsError:
+            return False
+        return True
+
+    def _stand_still(self, go: Path) -> None:
+        until = time.monotonic() + MAX_STILL_S
+        never = threading.Event()
+        while not go.exists() and time.monotonic() < until:
+            never.wait(0.002)

@@ -13,10 +13,9 @@ from service.domain.run_states import AttemptState, EndedBecause, Evidence, Stop
 from service.lifecycle import evidence_record
 from service.lifecycle.context import Context
 from service.lifecycle.failure import fail_attempt
+from service.lifecycle.plan_inputs import INSTRUCTION_FILE, plan_context
 from service.lifecycle.work import Work, load_work
 from service.sandboxes.contract import (
-    HOME,
-    OUTPUT_DIR,
     WORKSPACE,
     Command,
     FileSource,
@@ -27,12 +26,11 @@ from service.sandboxes.contract import (
     SandboxSpec,
     ToolFailed,
 )
-from service.scaffolds.contract import Plan, PlanContext
+from service.scaffolds.contract import Plan
 from service.store import attempts, runs, tokens
 from service.store.database import Tx, retrying
 from service.store.rows import AttemptRow
 
-INSTRUCTION_FILE = f"{HOME}/instruction.md"
 TOKEN_VARIABLE = "WORKSTEAD_RUN_TOKEN"  # noqa: S105 - a name
 INSIDE_MARGIN_S = 10.0
 """The inside deadline comes later than the host's, so that the host's cause wins."""
@@ -138,15 +136,7 @@ async def _intend(ctx: Context, attempt: AttemptRow, work: Work, plan: Plan) -> 
 
 
 def _plan(work: Work, deadline_unix: int, seconds: float) -> Plan:
-    context = PlanContext(
-        sample=work.run.sample,
-        seconds=max(0.0, seconds),
-        deadline_unix=deadline_unix,
-        workspace=WORKSPACE,
-        home=HOME,
-        output_dir=OUTPUT_DIR,
-        instruction_file=INSTRUCTION_FILE,
-    )
+    context = plan_context(work.run.sample, seconds, deadline_unix)
     return work.scaffold.plan(work.task, work.agent, work.manifest, context)
 
 

@@ -1,0 +1,162 @@
+"""Step *grade*: a queued grading becomes a verdict, and with the last one the run is ``done``.
+
+Called by workers.grader. A grader's fault is a failed verdict with a cause, after its retries; never a score.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+from functools import partial
+from typing import BinaryIO
+
+import structlog
+
+from service.domain.artifacts import ArtifactEntry, EntryKind
+from service.domain.errors import Conflict, NotFound
+from service.domain.run_states import Phase
+from service.domain.tasks import TaskManifest
+from service.domain.verdicts import Verdict, VerdictState
+from service.graders.contract import Grader, GraderBusy, GraderFault, GradingInput
+from service.graders.registry import grader_for
+from service.lifecycle.crash_points import CrashPoints
+from service.lifecycle.sealing import enqueue
+from service.store import artifacts, gradings, runs, tasks
+from service.store.blobs import BlobStore
+from service.store.database import Database, Tx, retrying
+from service.store.fences import lock_run
+from service.store.rows import ArtifactRow, GradingRow
+
+MAX_STARTS = 10
+"""Starts of one grading, over all processes, after which it is taken to kill its grader."""
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class GradeContext:
+    db: Database
+    blobs: BlobStore
+    crash: CrashPoints = field(default_factory=CrashPoints)
+    tries: int = 3
+    """Of one start, where the method says that it is worth it."""
+    first_pause_s: float = 1.0
+    database_patience_s: float = 600.0
+
+
+async def grade(ctx: GradeContext, grading_id: str) -> None:
+    """Decide one grading; nothing happens if it has ended. Raises Unavailable (database away for long)."""
+
+    async def start(tx: Tx) -> GradingRow | None:
+        return await gradings.claim_start(tx, grading_id)
+
+    row = await retrying(ctx.db, start, ctx.database_patience_s)
+    if row is None:
+        return
+    ctx.crash.reach("grade.started")
+    verdict = await _verdict(ctx, row)
+    ctx.crash.reach("grade.decided")
+
+    async def finish(tx: Tx) -> None:
+        await gradings.finish(tx, grading_id, verdict)
+
+    await retrying(ctx.db, finish, ctx.database_patience_s)
+
+
+async def regrade(tx: Tx, project_id: str, run_id: str, round: int | None = None) -> list[GradingRow]:
+    """Queue a new round over the sealed deliverable, without a new run; ``round`` defaults to the next one.
+
+    Raises NotFound, Conflict ``run_not_sealed`` (still working, or nothing was sealed), Conflict ``no_graders``.
+    """
+    if await runs.get(tx, project_id, run_id) is None:
+        raise NotFound("run_not_found", f"no run {run_id}")
+    await lock_run(tx, run_id)
+    run = await runs.load(tx, run_id)
+    task = await tasks.get(tx, project_id, run.task_id)
+    if run.phase not in (Phase.GRADING, Phase.DONE) or run.deliverable_digest is None:
+        raise Conflict("run_not_sealed", "the run has no sealed deliverable")
+    if task is None or not task.manifest.graders:
+        raise Conflict("no_graders", "the task names no grader")
+    rounds = [g.round for g in await gradings.list_for_run(tx, run_id)]
+    return await enqueue(tx, run, task.manifest, round=round or max(rounds, default=0) + 1)
+
+
+async def _verdict(ctx: GradeContext, row: GradingRow) -> Verdict:
+    grader = grader_for(row.method)
+    if grader is None or grader.version != row.method_version:
+        return _failed("grader_unavailable")
+    if row.tries > MAX_STARTS:
+        return _failed("grader_crashed")
+    pause = ctx.first_pause_s
+    for left in reversed(range(ctx.tries)):
+        try:
+            return await _attempt(ctx, row, grader)
+        except GraderFault as error:
+            log.warning("grader_fault", grading=row.id, cause=error.type, detail=error.detail)
+            return _failed(error.type)
+        except (GraderBusy, OSError) as error:
+            log.warning("grader_retry", grading=row.id, left=left, error=str(error))
+            cause = error.type if isinstance(error, GraderBusy) else "grader_io_error"
+        except Exception:  # a plug-in's own bug must end as a failed verdict, not as a stuck run
+            log.exception("grader_bug", grading=row.id, left=left)
+            cause = "grader_error"
+        if left == 0:
+            return _failed(cause)
+        await asyncio.sleep(pause)
+        pause *= 2
+    return _failed("grader_error")
+
+
+def _failed(cause: str) -> Verdict:
+    return Verdict(VerdictState.FAILED, cause=cause)
+
+
+async def _attempt(ctx: GradeContext, row: GradingRow, grader: Grader) -> Verdict:
+    async def read(tx: Tx) -> tuple[TaskManifest, list[ArtifactEntry]]:
+        return await _read(tx, row)
+
+    task, entries = await retrying(ctx.db, read, ctx.database_patience_s)
+    hidden = {f.path: f.sha256 for f in task.hidden}
+    given = GradingInput(
+        settings=row.settings,
+        entries=entries,
+        open_hidden=partial(_open_hidden, ctx.blobs, hidden),
+        open_deliverable=partial(_open_deliverable, ctx.blobs),
+    )
+    return await grader.grade(given)
+
+
+async def _read(tx: Tx, row: GradingRow) -> tuple[TaskManifest, list[ArtifactEntry]]:
+    run = await runs.load(tx, row.run_id)
+    task = await tasks.get(tx, row.project_id, run.task_id)
+    if task is None or run.deliverable_digest != row.deliverable_digest:
+        raise GraderFault("deliverable_changed", "the grading is of another deliverable than the run's")
+    entries: list[ArtifactEntry] = []
+    cursor: int | None = 0
+    while cursor is not None:
+        page = await artifacts.list(tx, row.run_id, cursor, 500)
+        entries += [_entry(a) for a in page.items]
+        cursor = int(page.next[0]) if page.next else None
+    return task.manifest, entries
+
+
+def _entry(row: ArtifactRow) -> ArtifactEntry:
+    return ArtifactEntry(
+        row.path, EntryKind(row.kind), row.size_bytes, row.sha256, row.mime, row.link_target, row.mtime
+    )
+
+
+def _open_hidden(blobs: BlobStore, hidden: dict[str, str], path: str) -> BinaryIO:
+    if path not in hidden:
+        raise GraderFault("hidden_missing", f"the task has no hidden file {path!r}")
+    return _open(blobs, hidden[path], "hidden_missing")
+
+
+def _open_deliverable(blobs: BlobStore, entry: ArtifactEntry) -> BinaryIO:
+    if entry.sha256 is None:
+        raise GraderFault("deliverable_missing", f"{entry.path!r} was not sealed")
+    return _open(blobs, entry.sha256, "deliverable_missing")
+
+
+def _open(blobs: BlobStore, digest: str, cause: str) -> BinaryIO:
+    try:
+        return blobs.open(digest)
+    except NotFound as error:
+        raise GraderFault(cause, f"the content store has no {digest}") from error

@@ -1,0 +1,81 @@
+"""Step *submit*: a request becomes a queued run. Called by the API; next: queue.
+
+Everything that can be refused is refused here, before a sandbox is made: what is unknown, what cannot be planned, what
+no limit allows. Run, first event and notification are one transaction, the caller's.
+"""
+
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError
+
+from service.domain.agents import AgentSpec, ScaffoldManifest
+from service.domain.errors import Invalid, NotFound
+from service.domain.limits import Limits
+from service.domain.tasks import LABELS, Strict, TaskManifest
+from service.lifecycle.plan_inputs import plan_context
+from service.scaffolds.registry import scaffold_for
+from service.store import agents, runs, scaffolds, tasks
+from service.store.database import Tx
+from service.store.rows import NewRun, Project, RunRow
+
+Reference = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class RunRequest(Strict):
+    """One agent on one task."""
+
+    task: Reference
+    """Task id."""
+    agent: Reference
+    """Agent id or label."""
+    sample: int = Field(default=1, ge=1, le=10_000)
+    priority: int = Field(default=0, ge=-1000, le=1000)
+    """Higher first."""
+    max_attempts: int = Field(default=3, ge=1, le=5)
+    """A further attempt is made only where infrastructure failed."""
+    limits: dict[str, Any] = Field(default_factory=dict[str, Any], max_length=32)
+    """Replaces fields of the task's limits; the scaffold's minimum still holds."""
+    labels: LABELS = Field(default_factory=dict[str, str])
+    runtime: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,63}$")] | None = None
+    """Container runtime; null = any that the host offers."""
+
+
+async def submit(tx: Tx, project: Project, request: RunRequest) -> RunRow:
+    """Insert a queued run. Raises NotFound (task, agent), Invalid (limits, a task that the scaffold cannot do)."""
+    task = await tasks.get(tx, project.id, request.task)
+    if task is None:
+        raise NotFound("task_not_found", f"no task {request.task}")
+    agent = await agents.get(tx, project.id, request.agent)
+    scaffold = None if agent is None else await scaffolds.get(tx, project.id, agent.scaffold_id)
+    if agent is None or scaffold is None:
+        raise NotFound("agent_not_found", f"no agent {request.agent}")
+    limits = resolve_limits(task.manifest.limits, request.limits, scaffold.manifest.minimum)
+    check_plan(task.manifest, agent.spec, scaffold.manifest, limits)
+    new = NewRun(
+        project_id=project.id,
+        task_id=task.id,
+        agent_id=agent.id,
+        limits=limits,
+        environment=task.manifest.environment,
+        sample=request.sample,
+        max_attempts=request.max_attempts,
+        priority=request.priority,
+        runtime=request.runtime,
+        labels=request.labels,
+    )
+    return await runs.insert(tx, new)
+
+
+def resolve_limits(task: Limits, changed: dict[str, Any], minimum: Limits | None) -> Limits:
+    """Return the task's limits with ``changed`` fields, raised to the scaffold's minimum. Raises Invalid ``bad_limits``."""
+    try:
+        merged = Limits.model_validate({**task.model_dump(), **changed})
+    except ValidationError as error:
+        problems = [{"at": ["limits", *e["loc"]], "message": e["msg"]} for e in error.errors(include_url=False)]
+        raise Invalid("bad_limits", str(problems[0]["message"]), problems=problems) from error
+    return merged.widened(minimum)
+
+
+def check_plan(task: TaskManifest, agent: AgentSpec, manifest: ScaffoldManifest, limits: Limits) -> None:
+    """Refuse what the scaffold could not plan. Raises Invalid."""
+    scaffold_for(manifest.kind).plan(task, agent, manifest, plan_context(1, limits.wall_clock_s, 0))
