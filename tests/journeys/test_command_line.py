@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +14,6 @@ from workstead.sync import Client
 
 WORKSTEAD = Path(sys.executable).with_name("workstead")
 ANSWER = 'mkdir -p "$1" && printf \'{"n": 7}\' > "$1/answers.json" && printf "\\033[2J[red]seven[/red]\\n"'
-OF_THIS_TEST: dict[str, Any] = {"label.of": "this test"}
 GRADER = """
 [[graders]]
 method = "exact"
@@ -92,7 +90,7 @@ def test_one_run_can_be_looked_at(stack: Stack, folder: Path) -> None:
         assert live == list(range(1, len(live) + 1))
         assert client.runs.wait(run.id).verdict.passed is True
         assert [g.state for g in client.runs.regrade(run.id)]
-        assert next(iter(client.runs.list(**{"label.of": "this test"}))).id == run.id
+        assert next(iter(client.runs.list({"label.of": "this test"}))).id == run.id
     listed = workstead(stack, "runs", "list", "--json").stdout.splitlines()
     assert run.id in {json.loads(line)["id"] for line in listed}
     assert "output/answers.json" in workstead(stack, "runs", "show", run.id).stdout
