@@ -1,5 +1,6 @@
 """Markers from folders, needs checked before a test starts, and no sockets in unit tests."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,11 @@ _FOLDER_MARKERS = {
     "journeys": ("docker",),
     "browser": ("browser",),
 }
+
+
+def pytest_sessionstart() -> None:
+    # Python 3.11 would make a loop that nobody closes when pytest-asyncio asks which one was set before.
+    asyncio.set_event_loop(None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
