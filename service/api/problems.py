@@ -19,6 +19,8 @@ log = structlog.stdlib.get_logger()
 
 MEDIA_TYPE = "application/problem+json"
 MAX_ERRORS = 50
+# The names of RFC 9110; older Pythons have older ones.
+_TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}
 _TEXT = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
@@ -57,7 +59,7 @@ def problem(
     """Return a problem document. ``fields`` are extension members; the request id is added by the middleware."""
     body = {
         "type": f"urn:workstead:problem:{type}",
-        "title": HTTPStatus(status).phrase,
+        "title": _TITLES.get(status) or HTTPStatus(status).phrase,
         "status": status,
         "detail": clean(detail) or None,
         **fields,

@@ -116,7 +116,7 @@ async def stop_run(request: Request, run_id: str) -> Response:
 
 
 async def _of_run(tx: Tx, run: RunRow, visitor: Visitor) -> dict[str, Any]:
-    entries = await artifacts.list(tx, run.id, None, SHOWN_ARTIFACTS)
+    entries = await artifacts.list(tx, run.id, 0, SHOWN_ARTIFACTS)
     may_grade = visitor.may("gradings:read")
     return {
         "run": run,

@@ -16,10 +16,10 @@ from service.api.rendering import Digest, answer, sha256_name
 from service.api.state import ApiState
 from service.api.zip_stream import zip_of
 from service.domain.artifacts import EntryKind
-from service.domain.errors import Conflict, NotFound
+from service.domain.errors import Conflict, Invalid, NotFound
 from service.store import artifacts
 from service.store.database import Tx
-from service.store.rows import ArtifactRow
+from service.store.rows import ArtifactRow, Cursor
 
 router = APIRouter(prefix="/v1/runs", tags=["artifacts"], route_class=StrictRoute)
 
@@ -60,7 +60,7 @@ async def list_artifacts(run_id: str, request: Request, caller: RunsRead, state:
     only_known(request, ("limit", "cursor"), ())
     async with state.db.reading() as tx:
         await run_or_404(tx, caller, run_id)
-        found = await artifacts.list(tx, run_id, page.cursor, page.limit)
+        found = await artifacts.list(tx, run_id, _position(page.cursor), page.limit)
     return answer(ListOf[Artifact](data=[_view(r) for r in found.items], next=next_link(request, found.next)))
 
 
@@ -100,8 +100,16 @@ async def _all(tx: Tx, run_id: str) -> list[ArtifactRow]:
     rows: list[ArtifactRow] = []
     cursor = None
     while True:
-        found = await artifacts.list(tx, run_id, cursor, MAX_LIMIT)
+        found = await artifacts.list(tx, run_id, _position(cursor), MAX_LIMIT)
         rows += found.items
         cursor = found.next
         if cursor is None:
             return rows
+
+
+def _position(cursor: Cursor | None) -> int:
+    if cursor is None:
+        return 0
+    if not (cursor[0].isascii() and cursor[0].isdecimal() and len(cursor[0]) < 10):
+        raise Invalid("bad_cursor", "the cursor is not one of this list")
+    return int(cursor[0])

@@ -4,11 +4,13 @@ The names follow the IETF draft on resumable uploads: ``Upload-Offset`` (bytes t
 A digest that only other projects have is unknown here: whoever wants it uploads the bytes.
 """
 
-import re
+from collections.abc import AsyncGenerator
+from contextlib import suppress
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Path, Request
+from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from service.api.auth import Caller, State, TokenCaller
@@ -17,12 +19,12 @@ from service.api.json_body import StrictRoute
 from service.api.problems import problem
 from service.api.rendering import answer
 from service.api.state import ApiState
-from service.domain.errors import Forbidden, Invalid, NotFound, TooLarge
+from service.api.upload_part import Part, UploadPart
+from service.domain.errors import Conflict, Forbidden, Invalid, NotFound, TooLarge
 from service.store import blob_refs
 
 router = APIRouter(prefix="/v1/blobs", tags=["blobs"], route_class=StrictRoute)
 Sha = Annotated[str, Path(pattern="^[0-9a-f]{64}$")]
-_CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)\Z")
 UPLOAD_SCOPES = ("tasks:write", "agents:write")
 
 
@@ -51,37 +53,24 @@ async def head_blob(sha256: Sha, caller: TokenCaller, state: State) -> Response:
 
 
 @router.put("/{sha256}", operation_id="put_blob", response_model=Blob, status_code=201)
-async def put_blob(
-    sha256: Sha,
-    request: Request,
-    caller: TokenCaller,
-    state: State,
-    upload_offset: Annotated[str | None, Header(max_length=20)] = None,
-    content_range: Annotated[str | None, Header(max_length=80)] = None,
-) -> Response:
-    """Upload a blob, or the rest of it from ``Upload-Offset`` on (409 tells the offset that is right).
+async def put_blob(sha256: Sha, request: Request, caller: TokenCaller, state: State, part: Part) -> Response:
+    """Upload a blob, or from ``Upload-Offset`` (or ``Content-Range``) on the rest of it.
 
-    201 when all bytes are there and have this digest; 204 when the body ended before that.
+    Its size is ``Upload-Length``, the size in ``Content-Range``, or the offset and this body's Content-Length. 201 when
+    all bytes are there and have this digest; 204 with ``Upload-Offset`` when the body ended before that; 409 tells the
+    offset that is right.
     """
     _may_upload(caller)
-    offset = _offset(upload_offset, content_range)
-    return await _receive(request, state, caller, sha256, offset)
+    return await _receive(request, state, caller, sha256, part)
 
 
 @router.patch("/{sha256}", operation_id="append_blob", response_model=Blob, status_code=201)
-async def append_blob(
-    sha256: Sha,
-    request: Request,
-    caller: TokenCaller,
-    state: State,
-    upload_offset: Annotated[str | None, Header(max_length=20)] = None,
-    content_range: Annotated[str | None, Header(max_length=80)] = None,
-) -> Response:
-    """As PUT with ``Upload-Offset``, which it requires."""
+async def append_blob(sha256: Sha, request: Request, caller: TokenCaller, state: State, part: Part) -> Response:
+    """As PUT, for the rest of an upload: the offset is required."""
     _may_upload(caller)
-    if upload_offset is None and content_range is None:
+    if not {"upload-offset", "content-range"} & set(request.headers):
         raise Invalid("upload_offset_missing", "PATCH needs Upload-Offset")
-    return await _receive(request, state, caller, sha256, _offset(upload_offset, content_range))
+    return await _receive(request, state, caller, sha256, part)
 
 
 @router.get("/{sha256}", operation_id="get_blob", response_class=Response)
@@ -96,31 +85,30 @@ async def get_blob(sha256: Sha, request: Request, caller: TokenCaller, state: St
     return file_answer(request, state.blobs.open(sha256), sizes[sha256], FALLBACK_TYPE, headers)
 
 
-async def _receive(request: Request, state: ApiState, caller: Caller, sha256: str, offset: int) -> Response:
-    length = request.headers.get("content-length", "0")
+async def _receive(request: Request, state: ApiState, caller: Caller, sha256: str, part: UploadPart) -> Response:
     limit = state.config.max_blob_bytes
-    if length.isdecimal() and offset + int(length[:20]) > limit:
+    if part.total > limit:
         raise TooLarge("blob_too_large", f"a blob has at most {limit} bytes")
-    stored = await state.blobs.upload_append(caller.project_id, sha256, offset, request.stream(), limit=limit)
-    if stored is None:
-        there = await state.blobs.upload_offset(caller.project_id, sha256)
+    blobs, project = state.blobs, caller.project_id
+    try:
+        complete = await blobs.upload_append(project, sha256, part.offset, _body(request), total=part.total)
+    except Conflict as error:
+        there = error.fields.get("offset")
+        headers = {} if there is None else _progress(int(there), complete=False)
+        raise Conflict(error.type, error.detail, headers=headers, **error.fields) from error
+    if not complete:
+        there = await blobs.upload_offset(project, sha256)
         return Response(status_code=204, headers=_progress(there, complete=False))
     async with state.db.transaction() as tx:
-        await blob_refs.add_refs(tx, caller.project_id, "upload", caller.project_id, [stored])
-    return answer(Blob(sha256=sha256, size_bytes=stored[1]), 201, _progress(stored[1], complete=True))
+        await blob_refs.add_refs(tx, project, "upload", project, [(sha256, part.total)])
+    return answer(Blob(sha256=sha256, size_bytes=part.total), 201, _progress(part.total, complete=True))
 
 
-def _offset(upload_offset: str | None, content_range: str | None) -> int:
-    if upload_offset is not None:
-        if not (upload_offset.isascii() and upload_offset.isdecimal()):
-            raise Invalid("bad_upload_offset", "Upload-Offset is a number of bytes")
-        return int(upload_offset)
-    if content_range is None:
-        return 0
-    match = _CONTENT_RANGE.match(content_range)
-    if match is None or int(match[2]) < int(match[1]):
-        raise Invalid("bad_content_range", "Content-Range is bytes <first>-<last>/<size or *>")
-    return int(match[1])
+async def _body(request: Request) -> AsyncGenerator[bytes]:
+    """Yield the body; a client that goes away ends it, and what came is kept."""
+    with suppress(ClientDisconnect):
+        async for chunk in request.stream():
+            yield chunk
 
 
 def _progress(offset: int, *, complete: bool) -> dict[str, str]:

@@ -1,0 +1,121 @@
+"""Nothing of another project can be reached, told apart from nothing, or seen in a list or stream."""
+
+import asyncio
+import random
+from typing import Any
+
+import pytest
+from starlette.routing import Route
+
+from service.api.app import describe
+from tests.api.helpers import Tenant, file_entry
+from tests.api.test_events import SSE, collect
+
+BODIES: dict[str, Any] = {"/v1/runs/{run_id}/stop": {"mode": "discard"}, "/v1/runs/{run_id}/gradings": {}}
+
+
+async def _everything(one: Tenant) -> dict[str, str]:
+    """Make one of each kind of thing; return the values of all path parameters."""
+    digest = await one.blob(b"content of " + one.project_id.encode())
+    task = await one.task(name="t/all")
+    run = await one.run()
+    attempt = await one.start(run["id"])
+    await one.seal(attempt, [file_entry("output/a.txt", b"mine", "text/plain")])
+    await one.finish(run["id"])
+    token = await one.post("/v1/tokens", {"scopes": ["runs:read"]})
+    return {
+        "sha256": digest,
+        "task_id": task["id"],
+        "scaffold_id": (await one.get("/v1/scaffolds"))["data"][0]["id"],
+        "agent_id": run["agent"]["id"],
+        "run_id": run["id"],
+        "n": "1",
+        "stream": "stdout",
+        "path": "output/a.txt",
+        "path:path": "output/a.txt",
+        "scaffold_id:path": (await one.get("/v1/scaffolds"))["data"][0]["id"],
+        "grading_id": "grd_none",
+        "token_id": token["id"],
+    }
+
+
+def _targets() -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for route in _routes():
+        if "{" in route.path:
+            found += [(method, route.path) for method in sorted(route.methods or ()) if method != "HEAD"]
+    return found
+
+
+def _routes() -> list[Route]:
+    paths = describe().openapi()["paths"]
+    return [Route(path, lambda _: None, methods=[m.upper() for m in item]) for path, item in paths.items()]
+
+
+@pytest.mark.fault(57)
+async def test_every_foreign_id_is_the_same_404_as_an_unknown_one(tenant: Tenant, other: Tenant) -> None:
+    theirs = await _everything(other)
+    unknown = {k: v if k in ("n", "stream", "path") else _unlike(v) for k, v in theirs.items()}
+    targets = [t for t in _targets() if t[0] not in ("PUT", "PATCH")]
+    assert len(targets) >= 18
+    for method, template in targets:
+        answers: list[Any] = []
+        for ids in (theirs, unknown):
+            path = template.format(**ids)
+            answer = await tenant.client.request(method, path, json=BODIES.get(template))
+            body = answer.json() if answer.content else {}
+            body.pop("request_id", None)
+            answers.append((answer.status_code, body))
+        assert answers[0] == answers[1], (method, template)
+        assert answers[0][0] == 404, (method, template, answers[0])
+        assert answers[0][1]["type"] == "urn:workstead:problem:not_found", template
+    still = await other.get(f"/v1/runs/{theirs['run_id']}")
+    assert still["phase"] == "done"
+    assert (await other.get("/v1/me"))["project_id"] == other.project_id
+
+
+def _unlike(value: str) -> str:
+    return value[:-6] + "".join("1" if c != "1" else "2" for c in value[-6:])
+
+
+@pytest.mark.fault(58)
+async def test_lists_and_streams_hold_no_foreign_rows(tenant: Tenant, other: Tenant, url: str) -> None:
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    made: dict[str, set[str]] = {tenant.project_id: set(), other.project_id: set()}
+    for step in range(24):
+        one = chance.choice([tenant, other])
+        match chance.choice(["run", "task", "agent", "say"]):
+            case "run":
+                made[one.project_id].add((await one.run(labels={"step": str(step)}))["id"])
+            case "task":
+                made[one.project_id].add((await one.task(name=f"t/{step}"))["id"])
+            case "agent":
+                made[one.project_id].add((await one.agent(str(step)))["id"])
+            case _:
+                await _work(one, chance)
+    for one, foreign in ((tenant, other), (other, tenant)):
+        for path in ("/v1/runs?total=true", "/v1/tasks", "/v1/agents", "/v1/scaffolds", "/v1/tokens"):
+            text = (
+                await one.client.get(f"{path}{'&' if '?' in path else '?'}limit=500" if "tokens" not in path else path)
+            ).text
+            assert not [i for i in made[foreign.project_id] if i in text], path
+        runs = (await one.get("/v1/runs?limit=500"))["data"]
+        assert {r["id"] for r in runs} == {i for i in made[one.project_id] if i.startswith("run_")}
+        ids = ",".join(sorted(i for i in made[foreign.project_id] if i.startswith("run_"))[:200])
+        if ids:
+            assert (await one.get(f"/v1/runs?ids={ids}"))["data"] == []
+        for run in runs[:2]:
+            await one.finish(run["id"])
+            streamed = await collect(url, one, run["id"])
+            assert all(run["id"] in f["data"] for f in streamed if "data" in f)
+            answer = await foreign.client.get(f"/v1/runs/{run['id']}/events", headers=SSE)
+            assert answer.status_code == 404
+
+
+async def _work(one: Tenant, chance: random.Random) -> None:
+    queued = (await one.get("/v1/runs?phase=queued"))["data"]
+    if queued:
+        attempt = await one.start(chance.choice(queued)["id"])
+        await asyncio.gather(*(one.say(attempt, f"{i} of {one.project_id}", first=i) for i in range(3)))
