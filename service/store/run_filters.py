@@ -1,7 +1,6 @@
 """Filters and sorts of run lists."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, cast, func, or_
@@ -39,12 +38,14 @@ def conditions(where: RunFilter) -> list[ColumnElement[bool]]:
 
 
 def _times(where: RunFilter) -> list[ColumnElement[bool]]:
-    bounds: list[tuple[datetime | None, Any]] = [
-        (where.created_after, runs.c.created_at > where.created_after),
-        (where.created_before, runs.c.created_at < where.created_before),
-        (where.updated_after, runs.c.updated_at > where.updated_after),
-    ]
-    return [condition for bound, condition in bounds if bound is not None]
+    found: list[ColumnElement[bool]] = []
+    if where.created_after is not None:
+        found.append(runs.c.created_at > where.created_after)
+    if where.created_before is not None:
+        found.append(runs.c.created_at < where.created_before)
+    if where.updated_after is not None:
+        found.append(runs.c.updated_at > where.updated_after)
+    return found
 
 
 def facet_holds(name: str, value: str) -> ColumnElement[bool]:
