@@ -23,6 +23,7 @@ from service.sandboxes.docker.facts import (
 UID = 10001
 CONTROL = "/run/workstead"
 KIT = "/opt/kit"
+GVISOR_TASKS = 512
 PROGRAM = f"{CONTROL}/program.py"
 SECCOMP = json.dumps(json.loads((Path(__file__).parent / "seccomp.json").read_text(encoding="utf-8")))
 OWN_MOUNTS = (WORKSPACE, KIT, CONTROL, "/tmp", "/var/tmp", "/run")  # noqa: S108 - paths inside the container
@@ -84,7 +85,7 @@ def _host_config(spec: SandboxSpec, host: HostFacts, image: ImageFacts, place: P
         "OomScoreAdj": 500,
         "NanoCpus": int(limits.cpus * 1_000_000_000),
         "CpuShares": 256,
-        "PidsLimit": limits.pids,
+        "PidsLimit": pids_limit(spec),
         "Ulimits": _ulimits(limits),
         "Sysctls": {"net.ipv4.ip_unprivileged_port_start": "1024"},
         "Devices": [],
@@ -95,6 +96,11 @@ def _host_config(spec: SandboxSpec, host: HostFacts, image: ImageFacts, place: P
     else:
         config |= {"CgroupnsMode": "private"}
     return config
+
+
+def pids_limit(spec: SandboxSpec) -> int:
+    """Return the limit on host tasks. gVisor's own threads and stubs count too, and it panics when it cannot have one."""
+    return spec.limits.pids if spec.runtime == "runc" else 2 * spec.limits.pids + GVISOR_TASKS
 
 
 def shm_bytes(limits: Limits) -> int:
