@@ -16,6 +16,10 @@ class WarmPool(Protocol):
         """Tell that such sandboxes are wanted; refills in the background. Cheap, never fails."""
         ...
 
+    def ids(self) -> set[str]:
+        """Return the sandboxes that the pool has or is making, so that the reaper spares them."""
+        ...
+
 
 class NoWarmPool:
     """Every sandbox is made when it is needed."""
@@ -26,6 +30,9 @@ class NoWarmPool:
 
     def note_use(self, spec: SandboxSpec) -> None:
         del spec
+
+    def ids(self) -> set[str]:
+        return set()
 
 
 class Sandboxes:

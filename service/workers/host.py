@@ -1,0 +1,140 @@
+"""The worker process of one Docker host: owns the host id, takes over what an earlier process left, works on runs.
+
+Whoever holds both the file lock and the database lock of a host id knows that no other process of it is left.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from service.domain.errors import Conflict, Unavailable
+from service.domain.ids import new_id
+from service.lifecycle.context import Context
+from service.store import attempts, hosts
+from service.store.database import Tx, retrying
+from service.store.rows import AttemptRow, HostRow
+from service.workers.attempt_loop import Patience
+from service.workers.claims import Claims
+from service.workers.heartbeat import Beating, HostTaken, heartbeat
+from service.workers.host_lock import host_flock
+from service.workers.reaper import Reaper
+from service.workers.watchdog import Watching, watch_hosts
+
+DRAIN_S = 8.0
+"""For steps to come to a point where they can be left, after a signal."""
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class HostConfig:
+    host_id: str
+    slots: int
+    lock_dir: Path
+    environments: Callable[[], Awaitable[Sequence[str]]]
+    """Names and ids of the images that this host can run, asked again every minute."""
+    facts: dict[str, Any] = field(default_factory=dict[str, Any])
+    """E.g. ``untrusted_runtimes`` (service.store.rows.HostRow)."""
+    beating: Beating = field(default_factory=Beating)
+    watching: Watching = field(default_factory=Watching)
+    patience: Patience = field(default_factory=Patience)
+    scan_s: float = 5.0
+    lock_wait_s: float = 30.0
+    register_s: float = 60.0
+
+
+async def run_host(ctx: Context, config: HostConfig, stop: asyncio.Event) -> None:
+    """Work until ``stop`` is set; containers go on. Raises Conflict (host id taken), HostTaken, Unavailable at start."""
+    name = f"workstead.host.{config.host_id}"
+    async with (
+        host_flock(config.lock_dir, config.host_id, wait_s=config.lock_wait_s),
+        ctx.db.session_lock(name, wait_s=config.lock_wait_s) as lock_lost,
+    ):
+        host = await _register(ctx, config, new_id("wrk"))
+        await Reaper(ctx, config.host_id).sweep(at_start=True)
+        found = await _take_over(ctx, host)
+        claims = Claims(ctx, host, scan_s=config.scan_s, patience=config.patience)
+        log.info("host_up", host=host.id, epoch=host.epoch, runtimes=host.runtimes, taken_over=len(found))
+        claims.adopt(found)
+        try:
+            await _until_stopped(ctx, config, claims, stop, lock_lost)
+        finally:
+            async with asyncio.timeout(DRAIN_S):
+                await claims.stop()
+
+
+async def _register(ctx: Context, config: HostConfig, epoch: str) -> HostRow:
+    runtimes = await ctx.sandboxes.backend.offered_runtimes()
+    environments = await config.environments()
+    row = HostRow(
+        config.host_id, epoch, config.slots, tuple(runtimes), tuple(sorted(environments)), facts=dict(config.facts)
+    )
+
+    async def write(tx: Tx) -> HostRow:
+        return await hosts.register(tx, row)
+
+    return await retrying(ctx.db, write)
+
+
+async def _take_over(ctx: Context, host: HostRow) -> list[AttemptRow]:
+    async def take(tx: Tx) -> list[AttemptRow]:
+        return await attempts.takeover(tx, host.id, host.epoch)
+
+    return await retrying(ctx.db, take)
+
+
+async def _until_stopped(
+    ctx: Context, config: HostConfig, claims: Claims, stop: asyncio.Event, lock_lost: asyncio.Event
+) -> None:
+    """Run the loops until the signal; raise what any of them raises."""
+    host = claims.host
+    ending = asyncio.create_task(stop.wait())
+    tasks = [
+        ending,
+        asyncio.create_task(claims.run()),
+        asyncio.create_task(heartbeat(ctx.db, host.id, host.epoch, ctx.sandboxes, config.beating)),
+        asyncio.create_task(watch_hosts(ctx.db, config.watching)),
+        asyncio.create_task(Reaper(ctx, host.id).run()),
+        asyncio.create_task(_keep_registered(ctx, config, claims)),
+        asyncio.create_task(_keep_lock(ctx, config, lock_lost)),
+    ]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done - {ending}:
+        task.result()
+
+
+async def _keep_registered(ctx: Context, config: HostConfig, claims: Claims) -> None:
+    """Tell what this host can run now: images come and go."""
+    while True:
+        await asyncio.sleep(config.register_s)
+        environments = tuple(sorted(await config.environments()))
+        if environments == claims.host.environments:
+            continue
+        row = replace(claims.host, environments=environments)
+        try:
+            async with ctx.db.transaction() as tx:
+                if await hosts.beat(tx, row.id, row.epoch):
+                    claims.host = await hosts.register(tx, row)
+        except Unavailable:
+            log.warning("registration_waits")
+
+
+async def _keep_lock(ctx: Context, config: HostConfig, lost: asyncio.Event) -> None:
+    """Take the database's lock again when its connection broke. Raises HostTaken if somebody else was faster."""
+    while True:
+        await lost.wait()
+        try:
+            async with ctx.db.session_lock(f"workstead.host.{config.host_id}", wait_s=1.0) as lost_again:
+                await lost_again.wait()
+        except Unavailable:
+            await asyncio.sleep(1.0)
+        except Conflict as error:
+            raise HostTaken(config.host_id) from error
