@@ -25,7 +25,7 @@ class Patience:
     last_pause_s: float = 15.0
 
 
-async def run_attempt(ctx: Context, attempt: AttemptRow, patience: Patience = Patience()) -> None:  # noqa: B008 - frozen
+async def run_attempt(ctx: Context, attempt: AttemptRow, patience: Patience = Patience()) -> None:
     """Work until the attempt is terminal, belongs to somebody else, or is gone with its run."""
     with structlog.contextvars.bound_contextvars(run=attempt.run_id, attempt=attempt.n):
         try:

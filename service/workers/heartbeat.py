@@ -81,7 +81,7 @@ class _Guard:
         for sandbox in self._sandboxes.held():
             if sandbox.id in done:
                 continue
-            log.error(f"self_fencing_{action}", sandbox=sandbox.id)
+            log.error("self_fencing", action=action, sandbox=sandbox.id)
             try:
                 await (sandbox.kill() if action == "kill" else sandbox.pause())
             except SandboxError as error:

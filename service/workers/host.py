@@ -92,7 +92,7 @@ async def _until_stopped(
     """Run the loops until the signal; raise what any of them raises."""
     host = claims.host
     ending = asyncio.create_task(stop.wait())
-    tasks = [
+    tasks: list[asyncio.Task[Any]] = [
         ending,
         asyncio.create_task(claims.run()),
         asyncio.create_task(heartbeat(ctx.db, host.id, host.epoch, ctx.sandboxes, config.beating)),

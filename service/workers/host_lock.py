@@ -13,14 +13,18 @@ from service.domain.errors import Conflict
 @asynccontextmanager
 async def host_flock(folder: Path, host_id: str, *, wait_s: float = 15.0) -> AsyncGenerator[None]:
     """Hold the lock of this host id. Raises Conflict ``host_locked`` if another process keeps it for ``wait_s``."""
-    folder.mkdir(parents=True, exist_ok=True)
-    name = "".join(c if c.isalnum() or c in "-_" else "_" for c in host_id)
-    fd = os.open(folder / f"host-{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fd = _open(folder, host_id)
     try:
         await _take(fd, host_id, wait_s)
         yield
     finally:
         os.close(fd)
+
+
+def _open(folder: Path, host_id: str) -> int:
+    folder.mkdir(parents=True, exist_ok=True)
+    name = "".join(c if c.isalnum() or c in "-_" else "_" for c in host_id)
+    return os.open(folder / f"host-{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 async def _take(fd: int, host_id: str, wait_s: float) -> None:

@@ -1,6 +1,7 @@
 """The whole path of a run: submit to verdict."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -20,10 +21,10 @@ async def test_a_command_is_run_collected_and_graded(stage: Stage) -> None:
     assert (run.score, run.max_score, run.verdict_state) == (2.0, 2.0, VerdictState.GRADED)
     assert await stage.output(run.id) == "Add up input.csv.\ntoken\n"
     assert run.deliverable_files == 1
-    assert run.wall_s is not None and run.provision_s is not None and run.queue_s is not None
+    assert None not in (run.wall_s, run.provision_s, run.queue_s)
     (attempt,) = await stage.attempts(run.id)
     assert attempt.state is AttemptState.RELEASED
-    assert attempt.env is not None and attempt.env["WORKSTEAD_RUN_TOKEN"] == "redacted"
+    assert (attempt.env or {})["WORKSTEAD_RUN_TOKEN"] == "redacted"
     assert attempt.logs["stdout"]["bytes"] == len("Add up input.csv.\ntoken\n")
     assert not stage.machine.sandboxes
     types = [e.type for e in await stage.events(run.id) if e.type not in ("output", "resources")]
@@ -65,7 +66,7 @@ async def test_a_run_without_graders_ends_ungraded(stage: Stage) -> None:
     ],
 )  # fmt: skip
 async def test_the_agents_endings_are_graded(
-    stage: Stage, code: str, fields: dict[str, object], limits: dict[str, float], cause: EndedBecause
+    stage: Stage, code: str, fields: dict[str, Any], limits: dict[str, float], cause: EndedBecause
 ) -> None:
     run = await stage.run(await stage.task(), await stage.agent(code=code, **fields), limits=limits)
     assert (run.outcome, run.ended_because, run.attempt) == (Outcome.GRADED, cause, 1)
