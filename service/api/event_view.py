@@ -11,6 +11,7 @@ from service.domain.events import Event, EventType
 BULKY = frozenset({EventType.OUTPUT, EventType.RESOURCES})
 """What ``detail=coarse`` leaves out."""
 COARSE = tuple(t.value for t in EventType if t not in BULKY)
+_LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 
 
 class RunEvent(BaseModel):
@@ -51,7 +52,10 @@ def event_view(event: Event) -> RunEvent:
 
 
 def event_json(event: Event) -> str:
-    """Return the event as one line of JSON (the hand-made form of ``event_view``: streams live from its speed)."""
+    """Return the event as one line of JSON (the hand-made form of ``event_view``: streams live from its speed).
+
+    It is one line to every reader: also those characters are escaped that only some take for line ends.
+    """
     body = {
         "run_id": event.run_id,
         "seq": event.seq,
@@ -61,4 +65,4 @@ def event_json(event: Event) -> str:
         "v": event.v,
         "payload": event.payload,
     }
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).translate(_LINE_ENDS)

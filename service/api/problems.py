@@ -9,7 +9,7 @@ from typing import Any, cast
 import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -125,13 +125,18 @@ async def _http(_request: Request, error: Exception) -> Response:
 
 
 async def _validation(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, (RequestValidationError, ValidationError))
+    assert isinstance(error, RequestValidationError)
     return validation_problem(error.errors())
 
 
 async def _fault(request: Request, error: Exception) -> Response:
-    log.error("request_failed", path=request.url.path, exc_info=error)
-    return problem(500, "internal_error")
+    request_id: str = request.scope["state"]["request_id"]
+    log.error("request_failed", path=clean(request.url.path), request_id=request_id, exc_info=error)
+    response = problem(500, "internal_error", request_id=request_id)
+    # Rendered outside of all middleware: what Edge adds to other answers is added here.
+    response.headers["X-Request-Id"] = request_id
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response
 
 
 def install(app: FastAPI) -> None:

@@ -54,12 +54,11 @@ async def test_pages(tenant: Tenant) -> None:
     await tenant.say(attempt, *[f"line {i}\n" for i in range(10)])
     path = f"/v1/runs/{run['id']}/events"
     seen: list[dict[str, Any]] = []
-    link = f"{path}?limit=4"
-    while link:
+    page: Any = {"next": f"{path}?limit=4"}
+    while link := page["next"]:
         page = await tenant.get(link)
         seen += page["data"]
-        link = page["next"]
-    last = page["last_seq"]
+    last: int = page["last_seq"]
     assert [e["seq"] for e in seen] == list(range(1, last + 1))
     assert (page["next_after"], page["finished"]) == (last, False)
     assert {"run_id", "seq", "attempt", "ts", "type", "v", "payload"} == set(seen[0])

@@ -179,7 +179,7 @@ async def test_nothing_can_be_put_into_a_run_that_is_not_the_callers(tenant: Ten
         {"id": "run_1"}, {"labels": {"a": {"privileged": True}}},
     ):  # fmt: skip
         body = await tenant.post("/v1/runs", good | extra, 422)
-        assert body["type"] == "urn:workstead:problem:invalid_request", extra
+        assert body["type"].rpartition(":")[2] in ("invalid_request", "bad_limits"), extra
     for path in ("/v1/tasks", "/v1/scaffolds", "/v1/agents", "/v1/tokens"):
         await tenant.post(path, {"project_id": other.project_id, "privileged": True}, 422)
     assert (await tenant.get("/v1/runs"))["data"] == []

@@ -5,7 +5,6 @@ import random
 from typing import Any
 
 import pytest
-from starlette.routing import Route
 
 from service.api.app import describe
 from tests.api.helpers import Tenant, file_entry
@@ -32,24 +31,15 @@ async def _everything(one: Tenant) -> dict[str, str]:
         "n": "1",
         "stream": "stdout",
         "path": "output/a.txt",
-        "path:path": "output/a.txt",
-        "scaffold_id:path": (await one.get("/v1/scaffolds"))["data"][0]["id"],
         "grading_id": "grd_none",
         "token_id": token["id"],
     }
 
 
 def _targets() -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    for route in _routes():
-        if "{" in route.path:
-            found += [(method, route.path) for method in sorted(route.methods or ()) if method != "HEAD"]
-    return found
-
-
-def _routes() -> list[Route]:
-    paths = describe().openapi()["paths"]
-    return [Route(path, lambda _: None, methods=[m.upper() for m in item]) for path, item in paths.items()]
+    """Method and template of every route with an id in it, from the API's own description."""
+    paths: dict[str, dict[str, Any]] = describe().openapi()["paths"]
+    return [(m.upper(), path) for path, item in paths.items() for m in item if "{" in path and m != "head"]
 
 
 @pytest.mark.fault(57)
@@ -63,7 +53,7 @@ async def test_every_foreign_id_is_the_same_404_as_an_unknown_one(tenant: Tenant
         for ids in (theirs, unknown):
             path = template.format(**ids)
             answer = await tenant.client.request(method, path, json=BODIES.get(template))
-            body = answer.json() if answer.content else {}
+            body: dict[str, Any] = answer.json() if answer.content else {}
             body.pop("request_id", None)
             answers.append((answer.status_code, body))
         assert answers[0] == answers[1], (method, template)

@@ -1,10 +1,10 @@
 """``POST /login`` and ``/logout``: a token becomes a browser's session cookie, valid 12 h or as long as its token."""
 
-from typing import Any
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.responses import RedirectResponse, Response
 
 from service.api.auth import State, check_origin
@@ -39,7 +39,7 @@ async def log_in(request: Request, state: State) -> Response:
     check_origin(request, state)
     form = request.headers.get("content-type", "").startswith(FORM)
     body = await request.body()
-    secret = _from_form(body) if form else LoginRequest.model_validate(parse_or_refuse(body)).token
+    secret = _from_form(body) if form else _from_json(body)
     session = await _open(state, secret)
     if session is None:
         if form:
@@ -64,9 +64,11 @@ async def log_out(request: Request, state: State) -> Response:
     return response
 
 
-def parse_or_refuse(body: bytes) -> Any:
+def _from_json(body: bytes) -> str:
     try:
-        return parse_json(body)
+        return LoginRequest.model_validate(parse_json(body)).token
+    except ValidationError as error:
+        raise RequestValidationError(error.errors(include_input=False)) from error
     except ValueError as error:
         raise BodyRefused(422, "json_invalid", "the body is not JSON") from error
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from service.api.auth import SCOPES, Admin, State
 from service.api.json_body import StrictRoute
 from service.api.rendering import Timestamp, answer, now
-from service.domain.errors import Invalid
+from service.domain.errors import Invalid, NotFound
 from service.store import audit, tokens
 from service.store.rows import TokenRow
 
@@ -88,6 +88,7 @@ async def list_tokens(caller: Admin, state: State) -> Response:
 async def revoke_token(token_id: str, caller: Admin, state: State) -> Response:
     """Revoke a token and its sessions; its open streams end within 5 s. Repeating it changes nothing."""
     async with state.db.transaction() as tx:
-        await tokens.revoke(tx, caller.project_id, token_id)
+        if not await tokens.revoke(tx, caller.project_id, token_id):
+            raise NotFound("not_found")
         await audit.record(tx, caller.project_id, caller.token.id, "token.revoke", token_id, {})
     return Response(status_code=204)
