@@ -1,6 +1,7 @@
 """Composition root: settings → store, sandboxes, lifecycle → api, worker, grader, supervisor."""
 
 import asyncio
+import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable
@@ -9,24 +10,33 @@ from pathlib import Path
 
 import uvicorn
 
+from service import logs
 from service.api import schema
 from service.api.app import create_app
 from service.api.server import uvicorn_config
 from service.api.state import ApiConfig, ApiState
+from service.lifecycle.context import Context
 from service.lifecycle.crash_points import CrashPoints
+from service.lifecycle.ports import NoWarmPool, Sandboxes
 from service.local_access import ensure_client_file
+from service.sandboxes.docker.backend import DockerBackend
 from service.settings import Settings
 from service.store import migrate, projects, tokens
 from service.store.blobs import BlobStore
 from service.store.database import Database
+from service.store.events import EventLog
 from service.store.notifications import Notifications
 from service.supervisor.children import ChildSpec
 from service.supervisor.postgres import EmbeddedPostgres
 from service.supervisor.serve import serve as supervise
+from service.workers.heartbeat import Beating
+from service.workers.host import HostConfig, run_host
+from service.workers.watchdog import Watching
 
 
 def run_serve(settings: Settings) -> None:
     """Run everything until a signal says stop."""
+    logs.configure(settings.log_level)
     port = settings.api.port or _free_port(settings.api.host)
     url = settings.api.public_url or f"http://{settings.api.host}:{port}"
     settings.deployment_id()
@@ -46,6 +56,10 @@ def run_serve(settings: Settings) -> None:
 
 def run_api(settings: Settings) -> None:
     _run(settings, _api)
+
+
+def run_worker(settings: Settings) -> None:
+    _run(settings, _worker)
 
 
 def run_migrate(settings: Settings) -> None:
@@ -93,6 +107,34 @@ async def _api(settings: Settings, stack: AsyncExitStack) -> None:
     await server.serve()
 
 
+async def _worker(settings: Settings, stack: AsyncExitStack) -> None:
+    db, notifications = await _database(settings, stack)
+    blobs = BlobStore(settings.blob_dir)
+    options = settings.worker
+    backend = DockerBackend(
+        settings.data_dir, settings.deployment_id(), options.docker_url, options.images, runtimes=options.runtimes
+    )
+    stack.push_async_callback(backend.close)
+    context = Context(
+        db, notifications, EventLog(blobs), blobs, Sandboxes(backend), settings.data_dir / "spool",
+        warm=NoWarmPool(), crash=_crash_points(settings),
+    )  # fmt: skip
+    config = HostConfig(
+        options.host_id, options.slots, settings.data_dir, backend.images.offered,
+        beating=Beating(every_s=options.heartbeat_s),
+        watching=Watching(stale_s=options.stale_s, lost_s=options.lost_s),
+    )  # fmt: skip
+    await run_host(context, config, _signalled())
+
+
+def _signalled() -> asyncio.Event:
+    """Return an event that SIGTERM and SIGINT set."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    return stop
+
+
 async def _database(settings: Settings, stack: AsyncExitStack) -> tuple[Database, Notifications]:
     url = settings.require_database_url()
     await asyncio.to_thread(migrate.check, url)
@@ -106,6 +148,8 @@ def _crash_points(settings: Settings) -> CrashPoints:
 
 
 def _run(settings: Settings, process: Callable[[Settings, AsyncExitStack], Awaitable[None]]) -> None:
+    logs.configure(settings.log_level)
+
     async def run() -> None:
         async with AsyncExitStack() as stack:
             await process(settings, stack)
@@ -119,4 +163,6 @@ def _free_port(host: str) -> int:
         return int(probe.getsockname()[1])
 
 
-COMMANDS: dict[str, Callable[[Settings], None]] = {"serve": run_serve, "api": run_api, "migrate": run_migrate}
+COMMANDS: dict[str, Callable[[Settings], None]] = {
+    "serve": run_serve, "api": run_api, "worker": run_worker, "migrate": run_migrate,
+}  # fmt: skip

@@ -43,6 +43,16 @@ class Images:
         check_acceptable(found)
         return str(found["Id"])
 
+    async def offered(self) -> list[str]:
+        """Return what :meth:`resolve` takes here: shipped names, their tags and ids, and the operator's names."""
+        found: set[str] = set(self._names)
+        for image in await self._engine.images(IMAGE_LABEL):
+            tags = [t for t in map(str, image.get("RepoTags") or []) if _TAG.match(t)]
+            found.update(tags, (t.removeprefix(OWN_REPOSITORY).rpartition(":")[0] for t in tags))
+            if tags:
+                found.add(str(image["Id"]))
+        return sorted(found)
+
     async def facts(self, image_id: str) -> ImageFacts:
         """Return what the profile must override, and where a Python is; remembered per id, as ids never change."""
         known = self._facts.get(image_id)
