@@ -118,6 +118,11 @@ async def current_caller(caller: Annotated[Caller, Depends(identify)]) -> Caller
     return caller
 
 
+async def page_caller(request: Request) -> Caller:
+    """Return who looks at a page: for ``service.dashboard``. Raises Unauthenticated, Forbidden."""
+    return await current_caller(await identify(request))
+
+
 def scope(name: str) -> Callable[[Caller], Awaitable[Caller]]:
     """Return a dependency: the caller, who has scope ``name``."""
     assert name in SCOPES, name

@@ -3,9 +3,7 @@
 import json
 from typing import Any
 
-from pydantic import BaseModel
-
-from service.api.rendering import Timestamp, rfc3339
+from service.api.rendering import Timestamp, View, rfc3339
 from service.domain.events import Event, EventType
 
 BULKY = frozenset({EventType.OUTPUT, EventType.RESOURCES})
@@ -14,7 +12,7 @@ COARSE = tuple(t.value for t in EventType if t not in BULKY)
 _LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 
 
-class RunEvent(BaseModel):
+class RunEvent(View):
     """One numbered fact about a run. Readers ignore types and fields that they do not know."""
 
     run_id: str
@@ -28,7 +26,7 @@ class RunEvent(BaseModel):
     payload: dict[str, Any]
 
 
-class EventPage(BaseModel):
+class EventPage(View):
     data: list[RunEvent]
     next: str | None
     """Relative URL of the next page; null when this page reached the last event."""

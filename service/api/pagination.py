@@ -6,8 +6,8 @@ from typing import Annotated, Generic, TypeVar
 from urllib.parse import urlencode
 
 from fastapi import Depends, Query, Request
-from pydantic import BaseModel
 
+from service.api.rendering import View
 from service.domain import cursors
 from service.store.rows import Cursor, Page
 
@@ -16,7 +16,7 @@ MAX_LIMIT = 500
 _NOT_MARKED = frozenset({"cursor", "limit", "total", "fields"})
 
 
-class ListOf(BaseModel, Generic[T]):
+class ListOf(View, Generic[T]):
     data: list[T]
     next: str | None
     """Relative URL of the next page; null at the end."""

@@ -9,7 +9,7 @@ from typing import Any, cast
 import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -27,6 +27,8 @@ _TEXT = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 class ProblemError(BaseModel):
     """One thing that is wrong with the request."""
 
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     pointer: str
     """JSON pointer into the body, or ``#/query/<name>``, ``#/header/<name>``, ``#/path/<name>``."""
     type: str
@@ -35,6 +37,8 @@ class ProblemError(BaseModel):
 
 class Problem(BaseModel):
     """Every answer that is not a success."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     type: str
     """``urn:workstead:problem:<slug>``; stable."""

@@ -5,8 +5,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated
 
-from pydantic import BaseModel, PlainSerializer, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, PlainSerializer, WithJsonSchema
 from starlette.responses import Response
+
+
+class View(BaseModel):
+    """What an answer's body is made from. The text below a field is its description in the published schema."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
 
 def rfc3339(value: datetime) -> str:

@@ -18,7 +18,7 @@ _SEVERAL = Query(max_length=32)
 class RunQuery(BaseModel):
     """Filters hold together; a filter given several times holds if one of its values does."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", use_attribute_docstrings=True)
 
     agent_id: Annotated[list[str], _SEVERAL] = []
     task_id: Annotated[list[str], _SEVERAL] = []

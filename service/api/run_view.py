@@ -3,27 +3,25 @@
 from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel
-
-from service.api.rendering import Digest, Timestamp, now, sha256_name
+from service.api.rendering import Digest, Timestamp, View, now, sha256_name
 from service.domain.run_states import Phase
 from service.store.rows import RunRow
 
 TICKING = frozenset({Phase.PROVISIONING, Phase.RUNNING, Phase.PAUSED, Phase.AWAITING_CONFIRMATION})
 
 
-class TaskOfRun(BaseModel):
+class TaskOfRun(View):
     id: str
     name: str
     digest: Digest
 
 
-class AgentOfRun(BaseModel):
+class AgentOfRun(View):
     id: str
     label: str
 
 
-class Progress(BaseModel):
+class Progress(View):
     last_seq: int
     last_event_at: Timestamp | None
     turns: int
@@ -33,7 +31,7 @@ class Progress(BaseModel):
     doing: str | None
 
 
-class Usage(BaseModel):
+class Usage(View):
     """Null where unknown: no model gateway has measured this run."""
 
     requests: int | None = None
@@ -49,19 +47,19 @@ class Usage(BaseModel):
     cost_usd_all_attempts: str | None = None
 
 
-class Resources(BaseModel):
+class Resources(View):
     memory_peak_bytes: int | None
     disk_used_bytes: int | None
 
 
-class DeliverableOfRun(BaseModel):
+class DeliverableOfRun(View):
     digest: Digest | None
     files: int
     bytes: int
     problems: int
 
 
-class VerdictOfRun(BaseModel):
+class VerdictOfRun(View):
     state: str
     """pending | grading | graded | abstained | failed"""
     plan: str
@@ -71,7 +69,7 @@ class VerdictOfRun(BaseModel):
     graded_at: Timestamp | None
 
 
-class Run(BaseModel):
+class Run(View):
     """One agent on one task, sample *k*. Enumerations may grow; unknown is null."""
 
     id: str

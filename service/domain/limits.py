@@ -19,7 +19,7 @@ MAX_EVENTS = 200_000
 class Limits(BaseModel):
     """Hard limits of a run's sandbox, clock and deliverable."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     wall_clock_s: float = Field(default=3600, gt=0, le=7 * 86_400)
     """Seconds from the scaffold's start until the host kills the sandbox."""

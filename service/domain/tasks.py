@@ -3,6 +3,7 @@
 import hashlib
 import json
 from enum import StrEnum
+from itertools import pairwise
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -17,7 +18,7 @@ LABELS = Annotated[dict[str, str], Field(max_length=32)]
 
 
 class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class FileRef(Strict):
@@ -75,7 +76,7 @@ class TaskManifest(Strict):
         for files in (self.visible, self.hidden):
             _check_tree([f.path for f in files])
         roots = sorted(self.collect)
-        if any(b == a or b.startswith(a + "/") for a, b in zip(roots, roots[1:], strict=False)):
+        if any(b == a or b.startswith(a + "/") for a, b in pairwise(roots)):
             raise ValueError("collect roots must not contain one another")
         reserved = [f.path for f in self.visible if f.path.split("/")[0] == ".home"]
         if reserved:

@@ -3,14 +3,13 @@
 from typing import Any
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel
 from starlette.responses import Response
 
 from service.api.auth import AgentsRead, AgentsWrite, State
 from service.api.json_body import StrictRoute
 from service.api.pagination import ListOf, Paging, next_link
 from service.api.prefixed import only_known
-from service.api.rendering import Digest, Timestamp, answer, sha256_name
+from service.api.rendering import Digest, Timestamp, View, answer, sha256_name
 from service.domain.agents import AgentSpec
 from service.domain.errors import NotFound
 from service.store import agents
@@ -19,7 +18,7 @@ from service.store.rows import AgentRow
 router = APIRouter(prefix="/v1/agents", tags=["agents"], route_class=StrictRoute)
 
 
-class Agent(BaseModel):
+class Agent(View):
     id: str
     label: str
     digest: Digest

@@ -3,7 +3,6 @@
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel
 from starlette.responses import Response, StreamingResponse
 
 from service.api.auth import Caller, RunsRead, State
@@ -12,7 +11,7 @@ from service.api.json_body import StrictRoute
 from service.api.lookups import run_or_404
 from service.api.pagination import MAX_LIMIT, ListOf, Paging, next_link
 from service.api.prefixed import only_known
-from service.api.rendering import Digest, answer, sha256_name
+from service.api.rendering import Digest, View, answer, sha256_name
 from service.api.state import ApiState
 from service.api.zip_stream import zip_of
 from service.domain.artifacts import EntryKind
@@ -24,7 +23,7 @@ from service.store.rows import ArtifactRow, Cursor
 router = APIRouter(prefix="/v1/runs", tags=["artifacts"], route_class=StrictRoute)
 
 
-class Artifact(BaseModel):
+class Artifact(View):
     path: str
     """From the workspace; '%' and bytes that are not UTF-8 are percent-encoded, so it is exact and reversible."""
     kind: str

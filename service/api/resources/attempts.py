@@ -4,14 +4,13 @@ from typing import Annotated, Any, BinaryIO, Literal, cast
 
 import zstandard
 from fastapi import APIRouter, Path, Request
-from pydantic import BaseModel
 from starlette.responses import Response
 
 from service.api.auth import RunsRead, State
 from service.api.downloads import download_headers, file_answer
 from service.api.json_body import StrictRoute
 from service.api.lookups import run_or_404
-from service.api.rendering import Timestamp, answer
+from service.api.rendering import Timestamp, View, answer
 from service.domain.errors import Conflict, NotFound
 from service.store import attempts
 from service.store.rows import AttemptRow
@@ -21,14 +20,14 @@ MAX_ATTEMPT = 2**31 - 1
 Number = Annotated[int, Path(ge=1, le=MAX_ATTEMPT)]
 
 
-class Log(BaseModel):
+class Log(View):
     total_bytes: int | None
     """What the program wrote."""
     log_bytes: int | None
     """What the raw log holds of it."""
 
 
-class Attempt(BaseModel):
+class Attempt(View):
     run_id: str
     n: int
     state: str
@@ -53,7 +52,7 @@ class Attempt(BaseModel):
     released_at: Timestamp | None
 
 
-class AttemptList(BaseModel):
+class AttemptList(View):
     data: list[Attempt]
 
 

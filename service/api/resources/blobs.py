@@ -9,7 +9,6 @@ from contextlib import suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
-from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
@@ -17,7 +16,7 @@ from service.api.auth import Caller, State, TokenCaller
 from service.api.downloads import FALLBACK_TYPE, download_headers, file_answer
 from service.api.json_body import StrictRoute
 from service.api.problems import problem
-from service.api.rendering import answer
+from service.api.rendering import View, answer
 from service.api.state import ApiState
 from service.api.upload_part import Part, UploadPart
 from service.domain.errors import Conflict, Forbidden, Invalid, NotFound, TooLarge
@@ -28,7 +27,7 @@ Sha = Annotated[str, Path(pattern="^[0-9a-f]{64}$")]
 UPLOAD_SCOPES = ("tasks:write", "agents:write")
 
 
-class Blob(BaseModel):
+class Blob(View):
     sha256: str
     size_bytes: int
 

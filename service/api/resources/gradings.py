@@ -10,7 +10,7 @@ from service.api.auth import Caller, GradingsRead, GradingsWrite, State
 from service.api.idempotency import Made, once
 from service.api.json_body import StrictRoute
 from service.api.lookups import run_or_404
-from service.api.rendering import Digest, Timestamp, answer, sha256_name
+from service.api.rendering import Digest, Timestamp, View, answer, sha256_name
 from service.api.resources.tasks import HIDDEN_READ
 from service.domain.errors import NotFound
 from service.lifecycle.grade import regrade
@@ -21,7 +21,7 @@ from service.store.rows import GradingRow
 router = APIRouter(prefix="/v1", tags=["gradings"], route_class=StrictRoute)
 
 
-class Grading(BaseModel):
+class Grading(View):
     """One vote of one method on one sealed deliverable."""
 
     id: str
@@ -48,12 +48,12 @@ class Grading(BaseModel):
     graded_at: Timestamp | None
 
 
-class GradingList(BaseModel):
+class GradingList(View):
     data: list[Grading]
 
 
 class RegradeRequest(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     round: int | None = Field(default=None, ge=1, le=1000)
     """Number of the new round; the next free one when absent."""

@@ -4,11 +4,10 @@ import asyncio
 
 from fastapi import APIRouter, Request
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from pydantic import BaseModel
 from starlette.responses import Response
 
 from service.api.auth import State
-from service.api.rendering import json_answer
+from service.api.rendering import View, json_answer
 from service.domain.errors import Unavailable
 from service.store.poll import ping
 
@@ -16,7 +15,7 @@ router = APIRouter(tags=["health"])
 READY_S = 2.0
 
 
-class Health(BaseModel):
+class Health(View):
     status: str
 
 

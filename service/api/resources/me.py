@@ -1,17 +1,16 @@
 """``/v1/me``: what the caller's token is and may do. The only route that a run's token opens."""
 
 from fastapi import APIRouter
-from pydantic import BaseModel
 from starlette.responses import Response
 
 from service.api.auth import AnyCaller
 from service.api.json_body import StrictRoute
-from service.api.rendering import Timestamp, answer
+from service.api.rendering import Timestamp, View, answer
 
 router = APIRouter(prefix="/v1", tags=["tokens"], route_class=StrictRoute)
 
 
-class Me(BaseModel):
+class Me(View):
     project_id: str
     token_id: str
     kind: str

@@ -13,7 +13,7 @@ from service.api.idempotency import Made, once
 from service.api.json_body import StrictRoute
 from service.api.lookups import run_or_404
 from service.api.pagination import Paging, next_link
-from service.api.rendering import answer, json_answer
+from service.api.rendering import View, answer, json_answer
 from service.api.run_query import Queried, chosen_fields, run_filter, show
 from service.api.run_view import Run, run_view
 from service.api.state import ApiState
@@ -29,7 +29,7 @@ from service.store.database import Tx
 router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=StrictRoute)
 
 
-class RunList(BaseModel):
+class RunList(View):
     data: list[Run]
     """With ``fields``, each run has only the chosen members."""
     next: str | None
@@ -38,7 +38,7 @@ class RunList(BaseModel):
 
 
 class StopRequest(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     mode: StopMode
 

@@ -1,14 +1,13 @@
 """``/v1/scaffolds``: programs that work, registered as data, immutable by ``name@version``."""
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel
 from starlette.responses import Response
 
 from service.api.auth import AgentsRead, AgentsWrite, State
 from service.api.json_body import StrictRoute
 from service.api.pagination import ListOf, Paging, next_link
 from service.api.prefixed import only_known
-from service.api.rendering import Digest, Timestamp, answer, sha256_name
+from service.api.rendering import Digest, Timestamp, View, answer, sha256_name
 from service.domain.agents import ScaffoldManifest
 from service.domain.errors import NotFound
 from service.scaffolds import registry
@@ -18,7 +17,7 @@ from service.store.rows import ScaffoldRow
 router = APIRouter(prefix="/v1/scaffolds", tags=["agents"], route_class=StrictRoute)
 
 
-class Scaffold(BaseModel):
+class Scaffold(View):
     id: str
     name: str
     version: str

@@ -21,7 +21,7 @@ FORM = "application/x-www-form-urlencoded"
 
 
 class LoginRequest(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     token: str
 

@@ -3,14 +3,13 @@
 from typing import Any
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel
 from starlette.responses import Response
 
 from service.api.auth import Caller, State, TasksRead, TasksWrite
 from service.api.json_body import StrictRoute
 from service.api.pagination import ListOf, Paging, next_link
 from service.api.prefixed import only_known, prefixed
-from service.api.rendering import Digest, Timestamp, answer, sha256_name
+from service.api.rendering import Digest, Timestamp, View, answer, sha256_name
 from service.domain.errors import NotFound
 from service.domain.tasks import TaskManifest
 from service.graders import registry as graders
@@ -21,7 +20,7 @@ router = APIRouter(prefix="/v1/tasks", tags=["tasks"], route_class=StrictRoute)
 HIDDEN_READ = "hidden:read"
 
 
-class Task(BaseModel):
+class Task(View):
     id: str
     name: str
     digest: Digest

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from service.api.auth import SCOPES, Admin, State
 from service.api.json_body import StrictRoute
-from service.api.rendering import Timestamp, answer, now
+from service.api.rendering import Timestamp, View, answer, now
 from service.domain.errors import Invalid, NotFound
 from service.store import audit, tokens
 from service.store.rows import TokenRow
@@ -18,14 +18,14 @@ router = APIRouter(prefix="/v1/tokens", tags=["tokens"], route_class=StrictRoute
 
 
 class TokenRequest(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     scopes: Annotated[list[str], Field(min_length=1, max_length=64)]
     note: str = Field(default="", max_length=200)
     expires_at: AwareDatetime | None = None
 
 
-class Token(BaseModel):
+class Token(View):
     id: str
     prefix: str
     kind: str
@@ -43,7 +43,7 @@ class NewToken(Token):
     """Shown in this answer only; stored as a hash."""
 
 
-class TokenList(BaseModel):
+class TokenList(View):
     data: list[Token]
 
 
