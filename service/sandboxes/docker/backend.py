@@ -52,12 +52,12 @@ class DockerBackend(SandboxBackend):
             raise ValueError(f"not a deployment id: {deployment_id!r}")
         self.engine = Engine(docker_url)
         self.images = Images(self.engine, dict(images or {}))
-        self._data_dir = data_dir.resolve()
-        self._deployment = deployment_id
+        self.data_dir = data_dir.resolve()
+        self.deployment = deployment_id
         self._wanted = tuple(runtimes)
         self._check_image = check_image
         self._host = CallPool(HOST_THREADS)
-        self._handles = Handles(self._data_dir)
+        self._handles = Handles(self.data_dir)
         self._open: dict[str, DockerSandbox] = {}
         self._ready_lock = asyncio.Lock()
         self._check_lock = asyncio.Lock()
@@ -158,18 +158,18 @@ class DockerBackend(SandboxBackend):
 
     async def _assemble(self) -> _Parts:
         info = await self.engine.info()
-        store = await self._host.run("workspace probe", PROBE_S, lambda: probe(self._data_dir))
+        store = await self._host.run("workspace probe", PROBE_S, lambda: probe(self.data_dir))
         maker = Maker(
             engine=self.engine,
             host=self._host,
             handles=self._handles,
             store=store,
             images=self.images,
-            kits=Kits(self.engine, self.images, self._data_dir, self._deployment),
+            kits=Kits(self.engine, self.images, self.data_dir, self.deployment),
             facts=HostFacts.of(info),
-            deployment=self._deployment,
+            deployment=self.deployment,
         )
-        traces = Traces(self.engine, self._host, self._handles, store, self._deployment)
+        traces = Traces(self.engine, self._host, self._handles, store, self.deployment)
         known = {str(name) for name in info.get("Runtimes") or {}}
         return _Parts(store, traces, maker, tuple(r for r in self._wanted if r in known))
 
