@@ -18,6 +18,12 @@ def describe(event: Event) -> list[str]:
             return [_words(p.get("phase"), p.get("outcome"), p.get("ended_because"))]
         case "output":
             return _output(str(p.get("text", "")))
+        case "attempt.started":
+            return [_words(f"attempt {p.get('attempt')}", p.get("host"), p.get("runtime"))]
+        case "output.closed":
+            return [_words(p.get("stream"), f"{p.get('total_bytes')} bytes")]
+        case "note":
+            return [_words(p.get("text"), p.get("engine_error"))]
         case "attempt.ended":
             return [_words(p.get("ended_because"))]
         case "deliverable.sealed":
