@@ -1,4 +1,4 @@
-"""Notices hosts whose worker does not come back, by the database's clock; one process at a time looks."""
+"""Notices hosts whose worker does not come back, and runs that no host can take; one process at a time looks."""
 
 import asyncio
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import structlog
 
 from service.domain.errors import Conflict, Unavailable
-from service.store import attempts, hosts
+from service.store import attempts, holds, hosts
 from service.store.database import Database
 
 LOCK = "workstead.watchdog"
@@ -20,6 +20,8 @@ class Watching:
     """Without a heartbeat: worth a line in the log."""
     lost_s: float = 180.0
     """Without a heartbeat: its attempts are fenced, its runs queued again while their policy allows."""
+    hold_after_s: float = 5.0
+    """In the queue with no host that could take it: then held, with the reason."""
     lock_retry_s: float = 30.0
 
 
@@ -54,4 +56,7 @@ async def look_once(db: Database, times: Watching, warned: set[str]) -> list[str
         async with db.transaction() as tx:
             fenced = await attempts.fence_lost_host(tx, host_id)
         log.error("host_lost", host=host_id, attempts=len(fenced))
+    async with db.transaction() as tx:
+        await holds.release_placeable(tx)
+        await holds.hold_unplaceable(tx, times.hold_after_s)
     return lost
