@@ -5,7 +5,7 @@ import itertools
 import json
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from service.sandboxes.contract import (
@@ -78,6 +78,11 @@ class LauncherLink:
     def connected(self) -> bool:
         return self._peer is not None
 
+    @property
+    def pending(self) -> int:
+        """Connections that have not proved themselves yet."""
+        return sum(not peer.authenticated for peer in self._peers)
+
     async def listen(self) -> None:
         """(Re)bind the socket (0666) in the control directory (0755) and put the launcher's files there. OSError."""
         await asyncio.to_thread(install_launcher, self._control_dir)
@@ -101,6 +106,11 @@ class LauncherLink:
         self._up.set()
         if self._feed is not None:
             self._feed.wake()
+
+    def drop_connection(self) -> None:
+        """Cut the connection off; the launcher comes back by itself. Nothing is lost by it."""
+        if self._peer is not None:
+            self._peer.abort()
 
     async def close(self) -> None:
         self.mark_lost("the link is closed")
@@ -175,7 +185,7 @@ class LauncherLink:
         body = start_body(command)
         await self._ask(lambda peer, n: peer.send(Kind.START, number=n, body=body), START_S, "start")
 
-    async def output(self) -> AsyncIterator[Frame | Exited]:
+    async def output(self) -> AsyncGenerator[Frame | Exited, None]:
         """Yield frames from the last acknowledged offset on, then the exit. One reader: a later call ends the earlier.
 
         A new link knows no offsets: it begins where the launcher last heard an acknowledgement, or at what ``ack`` was
@@ -183,16 +193,20 @@ class LauncherLink:
         """
         feed = self._feed = OutputFeed(self._acknowledged)
         peer: Peer | None = None
-        while self._feed is feed:
-            item = feed.pop()
-            if item is not None:
-                yield item
-                if isinstance(item, Exited):
-                    return
-            elif peer is None or peer is not self._peer:
-                peer = await self._subscribe(feed)
-            else:
-                await feed.wait()
+        try:
+            while self._feed is feed:
+                item = feed.pop()
+                if item is not None:
+                    yield item
+                    if isinstance(item, Exited):
+                        return
+                elif peer is None or peer is not self._peer:
+                    peer = await self._subscribe(feed)
+                else:
+                    await feed.wait()
+        finally:
+            if self._feed is feed:
+                self._feed = None
 
     async def _subscribe(self, feed: OutputFeed) -> Peer:
         await self.wait_connected(self._reconnect_s)

@@ -67,6 +67,7 @@ class Process:
         self.code: int | None = None
         self.signal: int | None = None
         self.max_rss = 0
+        self.finished = False
         self.started = time.monotonic()
         self.wall_s: float | None = None
         self.quota: dict[int, int] = {}
@@ -139,7 +140,8 @@ class Process:
         self._check_finished()
 
     def _check_finished(self) -> None:
-        if self.wall_s is not None and not self.out:
+        if self.wall_s is not None and not self.out and not self.finished:
+            self.finished = True
             self.loop.timers.pop(self, None)
             self._close_stdin()
             self.owner.finished()

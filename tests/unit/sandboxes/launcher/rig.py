@@ -89,6 +89,10 @@ class Rig:
     def threads(self) -> int:
         return len(list(Path(f"/proc/{self.pid}/task").iterdir()))
 
+    def zombies(self) -> int:
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        return sum(Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] == "Z" for child in children)
+
     async def close(self) -> None:
         for link in self.links:
             await link.close()
