@@ -77,7 +77,7 @@ class LocalProcess:
 def spawn(argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> LocalProcess:
     """Start a program. Raises OSError."""
     pipe = subprocess.PIPE
-    popen = subprocess.Popen(  # noqa: S603 - running what it is given is what this is for
+    popen = subprocess.Popen(
         list(argv), stdin=pipe, stdout=pipe, stderr=pipe, env=dict(env), cwd=cwd, start_new_session=True, bufsize=0
     )
     return LocalProcess(popen)

@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -56,7 +57,7 @@ class _Inside:
     root: Path
     program: MemoryProgram | None = None
     running: bool = True
-    started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
+    started_at: str = field(default_factory=lambda: datetime.fromtimestamp(time.time(), UTC).isoformat())
     calls: dict[str, "asyncio.Task[ExecResult]"] = field(default_factory=dict[str, "asyncio.Task[ExecResult]"])
 
 

@@ -2,9 +2,10 @@
 
 import hashlib
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from service.domain.artifacts import ArtifactEntry, Deliverable
@@ -56,7 +57,7 @@ class Bench:
     reopen: Callable[[], Awaitable[SandboxBackend]]
 
     @asynccontextmanager
-    async def sandbox(self, **limits: Any) -> AsyncIterator[Sandbox]:
+    async def sandbox(self, **limits: Any) -> AsyncGenerator[Sandbox]:
         """Give a fresh sandbox, with some limits changed; it is destroyed at the end."""
         spec = replace(self.spec, limits=self.spec.limits.model_copy(update=limits))
         sandbox = await self.backend.make(spec)
@@ -98,6 +99,11 @@ async def delivered(
     """Kill and collect."""
     await sandbox.kill()
     return await sandbox.collect(roots or ("output",), limits, sink or MemorySink())
+
+
+def open_descriptors() -> int:
+    """Return how many descriptors this process has open."""
+    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 def by_path(deliverable: Deliverable) -> dict[str, ArtifactEntry]:

@@ -28,7 +28,7 @@ async def files_are_collected_with_digest_size_and_type(bench: Bench) -> None:
         assert (entry.kind, entry.size_bytes, entry.mime) == (EntryKind.FILE, 8, "text/csv")
         assert found["output/p.png"].mime == "image/png"
         assert found["output/empty"].size_bytes == 0
-        assert sink.blobs[entry.sha256] == b"x,y\n1,2\n"
+        assert sink.blobs[str(entry.sha256)] == b"x,y\n1,2\n"
         assert (deliverable.truncated, deliverable.refused, deliverable.problems) == (False, None, 0)
 
 

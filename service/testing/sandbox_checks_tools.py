@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from service.sandboxes.contract import Command, FileSource, ToolFailed
-from service.testing.sandbox_bench import ENV, Bench, CheckTable, drain, python
+from service.testing.sandbox_bench import ENV, Bench, CheckTable, drain, open_descriptors, python
 
 TOOLS = CheckTable()
 
@@ -70,12 +70,12 @@ async def a_missing_tool_is_said(bench: Bench) -> None:
 @TOOLS.add(95)
 async def many_calls_leak_nothing(bench: Bench) -> None:
     async with bench.sandbox() as sandbox:
-        before = len(list(Path("/proc/self/fd").iterdir()))
+        before = open_descriptors()
         count = 1000 if "memory" not in str(sandbox.attestation.get("workspace")) else 100
         for _ in range(count // 10):
             results = await asyncio.gather(*(sandbox.exec(["true"], env=ENV) for _ in range(10)))
             assert all(r.code == 0 for r in results)
-        assert len(list(Path("/proc/self/fd").iterdir())) <= before + 4
+        assert open_descriptors() <= before + 4
         alive = await python(sandbox, "import os; print(sum(p.isdigit() for p in os.listdir('/proc')))")
         assert int(alive) < 10 or count == 100, f"{alive.strip()} processes are left inside"
 

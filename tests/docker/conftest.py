@@ -1,13 +1,12 @@
 """A backend on this machine's engine, its data in a temporary directory; nothing of it may be left at the end."""
 
-import subprocess
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from service.sandboxes.contract import SandboxBackend, SandboxSpec
+from service.sandboxes.docker import loopdev, mounts
 from service.sandboxes.docker.backend import DockerBackend
 from service.testing.sandbox_bench import SMALL
 from service.testing.sandbox_suite import Bench
@@ -24,8 +23,8 @@ async def backend(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Doc
     for sandbox_id in await made.list_ids():
         await made.remove(sandbox_id)
     await made.close()
-    assert str(data) not in subprocess.run(["losetup", "--list"], capture_output=True, text=True, check=True).stdout
-    assert str(data) not in Path("/proc/self/mountinfo").read_text()
+    assert not [backing for _, backing in loopdev.table() if data in backing.parents]
+    assert not mounts.mounts_below(data)
 
 
 async def bench_on(backend: DockerBackend, runtime: str) -> Bench:

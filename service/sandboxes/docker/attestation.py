@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from service.sandboxes.contract import SandboxRefused
-from service.sandboxes.docker.facts import LABEL_PREFIX
+from service.sandboxes.docker.facts import LABEL_PREFIX, words
 
 Json = Mapping[str, Any]
 
@@ -98,7 +98,7 @@ def _pairs(body: Json, inspected: Json) -> list[tuple[str, Any, Any]]:
     pairs.append(("Labels", body["Labels"], _ours(config.get("Labels") or {}, body["Labels"])))
     pairs.append(("Ulimits", _by_name(asked["Ulimits"]), _by_name(host.get("Ulimits") or [])))
     pairs.append(("Mounts", _asked_mounts(asked["Mounts"]), _found_mounts(inspected.get("Mounts") or [])))
-    pairs.append(("Networks", ["none"], sorted((inspected.get("NetworkSettings") or {}).get("Networks") or {})))
+    pairs.append(("Networks", ["none"], sorted(words(inspected["NetworkSettings"].get("Networks")))))
     for field, wanted in (("MaskedPaths", _MASKED), ("ReadonlyPaths", _READ_ONLY)):
         pairs.append((field, sorted(wanted), sorted(set(host.get(field) or []) & set(wanted))))
     if "CgroupnsMode" in asked:

@@ -9,7 +9,7 @@ from pathlib import Path
 from service.sandboxes.contract import SandboxBackend, SandboxRefused, SandboxSpec
 from service.sandboxes.docker.calls import CallPool
 from service.sandboxes.docker.engine import Engine
-from service.sandboxes.docker.facts import HostFacts
+from service.sandboxes.docker.facts import HostFacts, words
 from service.sandboxes.docker.handles import Handle, Handles
 from service.sandboxes.docker.images import Images
 from service.sandboxes.docker.kits import Kits
@@ -170,7 +170,7 @@ class DockerBackend(SandboxBackend):
             deployment=self.deployment,
         )
         traces = Traces(self.engine, self._host, self._handles, store, self.deployment)
-        known = {str(name) for name in info.get("Runtimes") or {}}
+        known = words(info.get("Runtimes"))
         return _Parts(store, traces, maker, tuple(r for r in self._wanted if r in known))
 
     async def _check(self, parts: _Parts, runtime: str) -> RuntimeCheck:

@@ -1,13 +1,18 @@
 """What the profile is built from beside the spec: facts about the host, the image and this sandbox's own names."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 LABEL_PREFIX = "org.workstead."
 DEPLOYMENT_LABEL = LABEL_PREFIX + "deployment"
 SANDBOX_LABEL = LABEL_PREFIX + "sandbox"
 IMAGE_LABEL = LABEL_PREFIX + "image"
+
+
+def words(value: object) -> list[str]:
+    """Return the words of an untyped list, or the names of an untyped object, of the engine; none if it is absent."""
+    return [str(v) for v in cast("Iterable[object]", value)] if isinstance(value, list | dict) else []
 
 
 @dataclass(frozen=True, slots=True)

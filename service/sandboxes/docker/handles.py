@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from service.sandboxes.contract import SandboxGone, SandboxSpec
 from service.domain.limits import Limits
+from service.sandboxes.contract import SandboxGone, SandboxSpec
 from service.sandboxes.docker.markers import EngineMarkers
 
 SANDBOXES = "sandboxes"
@@ -29,7 +29,8 @@ class Handle:
     """Hex of the launcher's key."""
     volume: str
     markers: EngineMarkers
-    made_at: str
+    made_at: float
+    """Unix seconds."""
     interpreter: str
     """Path of the launcher's Python inside."""
     attestation: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -56,7 +57,7 @@ class Handle:
 
     @classmethod
     def from_json(cls, raw: dict[str, Any]) -> "Handle":
-        spec = {**raw["spec"], "limits": Limits.model_validate(raw["spec"]["limits"])}
+        spec: dict[str, Any] = {**raw["spec"], "limits": Limits.model_validate(raw["spec"]["limits"])}
         names = ("id", "container", "key", "volume", "made_at", "interpreter", "attestation")
         values = {n: raw[n] for n in names}
         return cls(spec=SandboxSpec(**spec), markers=EngineMarkers(**raw["markers"]), **values)
@@ -88,11 +89,11 @@ class Handles:
         home = self.home(handle.id)
         draft = home / f".{HANDLE}"
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with open(fd, "w", encoding="utf-8") as out:
+        with os.fdopen(fd, "w", encoding="utf-8") as out:
             json.dump(handle.to_json(), out)
             out.flush()
             os.fsync(out.fileno())
-        os.replace(draft, home / HANDLE)
+        draft.replace(home / HANDLE)
 
     def read(self, sandbox_id: str) -> Handle:
         """Return the handle; raise SandboxGone if there is none (never made to its end, or destroyed)."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from service.sandboxes.contract import EngineError, SandboxGone, SandboxRefused
 from service.sandboxes.docker.engine import Engine
-from service.sandboxes.docker.facts import IMAGE_LABEL, ImageFacts
+from service.sandboxes.docker.facts import IMAGE_LABEL, ImageFacts, words
 
 OWN_REPOSITORY = "workstead/"
 MAX_VOLUMES = 16
@@ -77,7 +77,7 @@ class Images:
             raise SandboxRefused("image_unknown", f"{name!r} is neither a shipped name nor an image id")
         prefix = f"{OWN_REPOSITORY}{name}:"
         found = await self._engine.images(f"{IMAGE_LABEL}={name}")
-        ours = [i for i in found if any(str(t).startswith(prefix) for t in i.get("RepoTags") or [])]
+        ours = [i for i in found if any(t.startswith(prefix) for t in words(i.get("RepoTags")))]
         if not ours:
             raise SandboxRefused("image_unknown", f"this host has no image named {name!r}")
         return str(max(ours, key=lambda i: int(i["Created"]))["Id"])
@@ -105,9 +105,9 @@ def metadata(inspected: Mapping[str, Any], interpreter: str | None = None) -> Im
     config: Mapping[str, Any] = inspected.get("Config") or {}
     return ImageFacts(
         id=str(inspected["Id"]),
-        env_names=tuple(str(e).partition("=")[0] for e in config.get("Env") or []),
-        volumes=tuple(sorted(str(v) for v in config.get("Volumes") or {})),
-        label_names=tuple(sorted(str(n) for n in config.get("Labels") or {})),
+        env_names=tuple(e.partition("=")[0] for e in words(config.get("Env"))),
+        volumes=tuple(sorted(words(config.get("Volumes")))),
+        label_names=tuple(sorted(words(config.get("Labels")))),
         interpreter=interpreter,
     )
 
@@ -116,8 +116,8 @@ def check_acceptable(inspected: Mapping[str, Any]) -> None:
     """Raise SandboxRefused for metadata that no override makes harmless (or that nobody sane has)."""
     config: Mapping[str, Any] = inspected.get("Config") or {}
     _check_path("WORKDIR", str(config.get("WorkingDir") or "/"))
-    volumes = [str(v) for v in config.get("Volumes") or {}]
-    if len(volumes) > MAX_VOLUMES or len(config.get("Env") or []) > MAX_ENV:
+    volumes = words(config.get("Volumes"))
+    if len(volumes) > MAX_VOLUMES or len(words(config.get("Env"))) > MAX_ENV:
         raise SandboxRefused("image_refused", f"over {MAX_VOLUMES} volumes or {MAX_ENV} variables")
     for path in volumes:
         _check_path("VOLUME", path)

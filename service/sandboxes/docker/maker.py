@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from datetime import UTC, datetime
+import time
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +101,7 @@ class Maker:
             key=key.hex(),
             volume=place.workspace_volume,
             markers=markers,
-            made_at=datetime.now(UTC).isoformat(),
+            made_at=time.time(),
             interpreter=place.interpreter[0],
             attestation=attestation,
         )

@@ -29,7 +29,7 @@ def mount_read_only(device: str, target: Path) -> None:
 def mounts_below(path: Path) -> list[Path]:
     """Return mount points of this mount namespace at or below ``path``, innermost first."""
     found: list[Path] = []
-    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as table:
+    with Path("/proc/self/mountinfo").open(encoding="utf-8", errors="surrogateescape") as table:
         for line in table:
             point = Path(_ESCAPE.sub(lambda m: chr(int(m[1], 8)), line.split(" ", 5)[4]))
             if point == path or path in point.parents:

@@ -8,13 +8,14 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 from service.sandboxes.contract import EngineError, SandboxRefused
 
 T = TypeVar("T")
 _CLONE_NEWNET = 0x40000000
-_OWN = "/proc/self/ns/net"
+_OWN = Path("/proc/self/ns/net")
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -46,7 +47,7 @@ def inside(namespace: int, work: Callable[[], T], *, timeout_s: float = 10) -> T
 
 
 def refuse_own(namespace: int) -> None:
-    there, here = os.fstat(namespace), os.stat(_OWN)
+    there, here = os.fstat(namespace), _OWN.stat()
     if (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino):
         raise SandboxRefused("netns_is_ours", "the sandbox has the worker's own network namespace")
 

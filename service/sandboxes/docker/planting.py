@@ -45,8 +45,11 @@ def _listener(port: int) -> Callable[[], socket.socket]:
 async def _open_namespace(engine: Engine, container: str) -> int:
     before = await _running(engine, container)
     key = str(before["NetworkSettings"].get("SandboxKey") or "")
-    if key and os.path.exists(key):
-        return _open(key, container)
+    if key:
+        try:
+            return _open(key, container)
+        except SandboxGone:  # not visible from here (another mount namespace): by the process, then
+            pass
     pid = int(before["State"]["Pid"])
     namespace = _open(f"/proc/{pid}/ns/net", container)
     try:

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -150,10 +151,8 @@ class DockerSandbox(Sandbox):
     async def kill(self) -> ContainerReport:
         before = await self.inspect()  # the memory group's counter vanishes with the container
         if before.state is ContainerState.RUNNING:
-            try:
+            with suppress(SandboxGone):
                 await self._engine.kill(self.handle.container)
-            except SandboxGone:
-                pass
         after = await self.inspect()
         if after.state is ContainerState.RUNNING:
             raise EngineError("kill_failed", f"{self.id} still runs after SIGKILL")

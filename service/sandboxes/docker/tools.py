@@ -11,7 +11,7 @@ _ENV = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
 def run_tool(argv: Sequence[str], *, timeout_s: float = 30) -> str:
     """Return what the program printed; raise EngineError if it is missing, fails or outlives ``timeout_s`` seconds."""
     try:
-        done = subprocess.run(argv, capture_output=True, timeout=timeout_s, env=_ENV, check=False)  # noqa: S603
+        done = subprocess.run(argv, capture_output=True, timeout=timeout_s, env=_ENV, check=False)
     except FileNotFoundError as error:
         raise EngineError("host_tool_missing", f"{argv[0]} is not installed") from error
     except subprocess.TimeoutExpired as error:

@@ -1,7 +1,10 @@
 """Everything of a sandbox that can be left on a host, found by its names alone, and removed in the right order."""
 
 import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from service.sandboxes.contract import EngineError, SandboxGone
 from service.sandboxes.docker import loopdev, mounts
@@ -34,7 +37,7 @@ class Traces:
         """Return the ids of which a container, volume, loop device, mount or directory is left. Raises EngineError."""
         label = f"{DEPLOYMENT_LABEL}={self._deployment}"
         labelled = [*await self._engine.containers(label), *await self._engine.volumes(label)]
-        found = {str((item.get("Labels") or {}).get(SANDBOX_LABEL) or "") for item in labelled}
+        found = {_sandbox_of(item) for item in labelled}
         found.update(await self._host.run("list", HOST_CALL_S, self._local_ids))
         return sorted(found - {""})
 
@@ -43,10 +46,8 @@ class Traces:
         home = self._handles.home(sandbox_id)
         name = self.name(sandbox_id)
         await self._remove_container(name)
-        try:
+        with suppress(SandboxGone):
             await self._engine.remove_volume(name)
-        except SandboxGone:
-            pass
         await self._host.run("release", HOST_CALL_S, lambda: self._release(sandbox_id, home))
 
     async def _remove_container(self, name: str) -> None:
@@ -72,3 +73,8 @@ class Traces:
         paths = [*mounts.mounts_below(root), *(backing for _, backing in loopdev.table() if root in backing.parents)]
         below = {path.relative_to(root).parts[0] for path in paths if path != root}
         return {name for name in below if name[0] != "."} | set(self._handles.ids())
+
+
+def _sandbox_of(item: Mapping[str, Any]) -> str:
+    labels: Mapping[str, str] = item.get("Labels") or {}
+    return labels.get(SANDBOX_LABEL, "")

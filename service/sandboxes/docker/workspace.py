@@ -79,7 +79,7 @@ class LoopWorkspaces(WorkspaceStore):
     def used_bytes(self, home: Path) -> int | None:
         """Return the image's allocated bytes: a high-water mark, as freed blocks are not given back."""
         try:
-            return os.stat(home / "workspace.img").st_blocks * 512
+            return (home / "workspace.img").stat().st_blocks * 512
         except FileNotFoundError:
             return None
 
@@ -95,13 +95,13 @@ class LoopWorkspaces(WorkspaceStore):
             draft = path.with_suffix(f".{os.getpid()}.draft")
             try:
                 self._format(draft, limits)
-                os.replace(draft, path)
+                draft.replace(path)
             finally:
                 draft.unlink(missing_ok=True)
         return path
 
     def _format(self, draft: Path, limits: Limits) -> None:
-        with open(draft, "wb") as image:
+        with draft.open("wb") as image:
             image.truncate(limits.disk_bytes)
         # No journal: a sandbox does not outlive its host's crash, and a read-only mount has nothing to replay.
         features = ["-O", "^has_journal,^resize_inode", "-m", "0", "-N", str(limits.inodes)]
@@ -119,10 +119,12 @@ class LoopWorkspaces(WorkspaceStore):
 
 
 class PlainWorkspaces(WorkspaceStore):
+    """No limit of its own: whoever drives the sandbox compares ``used_bytes`` with the limit."""
+
     kind = "directory"
     soft = True
 
-    def create(self, home: Path, limits: Limits) -> dict[str, str]:
+    def create(self, home: Path, limits: Limits) -> dict[str, str]:  # noqa: ARG002 - nothing to set a limit with
         tree = home / "workspace"
         if not tree.exists():
             tree.mkdir(mode=0o755)
@@ -192,8 +194,8 @@ def _directory(path: Path) -> Generator[int]:
 
 def _copy_sparse(source: Path, target: Path) -> None:
     """Copy only what is not a hole: 160 KiB of a 10 GiB template."""
-    with open(source, "rb") as src, open(target, "xb") as dst:
-        os.chmod(dst.fileno(), 0o600)
+    with source.open("rb") as src, target.open("xb") as dst:
+        os.fchmod(dst.fileno(), 0o600)
         size = os.fstat(src.fileno()).st_size
         dst.truncate(size)
         start = 0
