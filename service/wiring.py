@@ -17,6 +17,7 @@ from service.api.server import uvicorn_config
 from service.api.state import ApiConfig, ApiState
 from service.lifecycle.context import Context
 from service.lifecycle.crash_points import CrashPoints
+from service.lifecycle.grade import GradeContext
 from service.lifecycle.ports import NoWarmPool, Sandboxes
 from service.local_access import ensure_client_file
 from service.sandboxes.docker.backend import DockerBackend
@@ -29,6 +30,7 @@ from service.store.notifications import Notifications
 from service.supervisor.children import ChildSpec
 from service.supervisor.postgres import EmbeddedPostgres
 from service.supervisor.serve import serve as supervise
+from service.workers.grader import GraderConfig, run_grader
 from service.workers.heartbeat import Beating
 from service.workers.host import HostConfig, run_host
 from service.workers.watchdog import Watching
@@ -60,6 +62,10 @@ def run_api(settings: Settings) -> None:
 
 def run_worker(settings: Settings) -> None:
     _run(settings, _worker)
+
+
+def run_grading(settings: Settings) -> None:
+    _run(settings, _grader)
 
 
 def run_migrate(settings: Settings) -> None:
@@ -127,6 +133,12 @@ async def _worker(settings: Settings, stack: AsyncExitStack) -> None:
     await run_host(context, config, _signalled())
 
 
+async def _grader(settings: Settings, stack: AsyncExitStack) -> None:
+    db, notifications = await _database(settings, stack)
+    context = GradeContext(db, BlobStore(settings.blob_dir), crash=_crash_points(settings))
+    await run_grader(context, notifications, GraderConfig(settings.grader.concurrency), _signalled())
+
+
 def _signalled() -> asyncio.Event:
     """Return an event that SIGTERM and SIGINT set."""
     stop = asyncio.Event()
@@ -164,5 +176,5 @@ def _free_port(host: str) -> int:
 
 
 COMMANDS: dict[str, Callable[[Settings], None]] = {
-    "serve": run_serve, "api": run_api, "worker": run_worker, "migrate": run_migrate,
+    "serve": run_serve, "api": run_api, "worker": run_worker, "grader": run_grading, "migrate": run_migrate,
 }  # fmt: skip

@@ -75,12 +75,18 @@ class Stack:
             raise RuntimeError(f"serve ended with {self._process.returncode}: {self.log('serve')[-3000:]}")
         try:
             access = json.loads((self.data_dir / "client.json").read_text())
+            self._disconnect()
             self._http = httpx.Client(
                 base_url=access["url"], headers={"Authorization": f"Bearer {access['token']}"}, timeout=30
             )
             return self._http.get("/readyz").status_code == 200
         except (OSError, ValueError, httpx.HTTPError):
             return False
+
+    def _disconnect(self) -> None:
+        if self._http is not None:
+            self._http.close()
+            self._http = None
 
     @property
     def http(self) -> httpx.Client:
@@ -126,6 +132,7 @@ class Stack:
             self._process.wait(timeout=40)
 
     def close(self, *, keep: bool = False) -> None:
+        self._disconnect()
         self.stop()
         if not keep:
             deployment = self.data_dir / "deployment"
