@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from service.testing.memory_sandbox import MemoryHost
+from service.testing.memory_sandbox import MemoryBackend, MemoryHost
 from tests.integration.conftest import database_template, database_url, empty_database_url, postgres_server
 from tests.integration.lifecycle.stage import Stage
 
@@ -17,4 +17,7 @@ async def stage(database_url: str, tmp_path: Path) -> AsyncIterator[Stage]:
     host = MemoryHost()
     async with Stage.open(database_url, tmp_path, host) as made:
         yield made
+        backend = MemoryBackend(host)
+        for sandbox_id in list(host.sandboxes):
+            await backend.remove(sandbox_id)
     host.close()

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 
 from service.domain.agents import AgentSpec, ScaffoldManifest
 from service.domain.events import Event
-from service.domain.run_states import StopMode
+from service.domain.run_states import Phase, StopMode
 from service.domain.tasks import FileRef, TaskManifest
 from service.lifecycle import STEPS
 from service.lifecycle.context import Context, Timing
@@ -33,6 +33,13 @@ TIMING = Timing(flush_s=0.002, sample_s=0.2, disk_scan_s=0.05, inspect_s=0.1, la
 RIGHT = {"total": 42, "name": "Zürich"}
 ANSWERS = [{"id": "total", "type": "int"}, {"id": "name", "type": "string"}]
 WRITE_RIGHT = f"import json; json.dump({RIGHT!r}, open('output/answers.json', 'w'))"
+
+
+async def until(check: Callable[[], Awaitable[bool]], timeout_s: float = 30) -> None:
+    """Wait for something that only a look can tell."""
+    async with asyncio.timeout(timeout_s):
+        while not await check():  # noqa: ASYNC110 - the state is in a database
+            await asyncio.sleep(0.005)
 
 
 @dataclass(slots=True)
@@ -147,6 +154,12 @@ class Stage:
     async def row(self, run_id: str) -> RunRow:
         async with self.db.reading() as tx:
             return await runs.load(tx, run_id)
+
+    async def is_in(self, run_id: str, phase: Phase) -> bool:
+        return (await self.row(run_id)).phase is phase
+
+    async def has_event(self, run_id: str, type: str, count: int = 1) -> bool:
+        return len(await self.events(run_id, type)) >= count
 
     async def attempts(self, run_id: str) -> list[AttemptRow]:
         async with self.db.reading() as tx:

@@ -10,7 +10,7 @@ from service.lifecycle.grade import GradeContext, regrade
 from service.store import gradings
 from service.workers.engine import EngineConfig, job_engine
 from service.workers.grader import GraderConfig, run_grader
-from tests.integration.lifecycle.stage import Stage
+from tests.integration.lifecycle.stage import Stage, until
 
 
 async def sealed(stage: Stage) -> str:
@@ -19,26 +19,18 @@ async def sealed(stage: Stage) -> str:
     return run.id
 
 
-async def until_done(stage: Stage, run_id: str) -> None:
-    async with asyncio.timeout(30):
-        while (await stage.row(run_id)).phase is not Phase.DONE:
-            await asyncio.sleep(0.02)
-
-
 async def test_sealed_runs_are_graded_until_told_to_stop(stage: Stage) -> None:
     run_id = await sealed(stage)
     stop = asyncio.Event()
     ctx = GradeContext(stage.db, stage.blobs)
     config = GraderConfig(scan_s=0.2, poll_s=0.1)
     grader = asyncio.create_task(run_grader(ctx, stage.notifications, config, stop))
-    await until_done(stage, run_id)
+    await until(lambda: stage.is_in(run_id, Phase.DONE))
     row = await stage.row(run_id)
     assert (row.outcome, row.score) == (Outcome.GRADED, 2.0)
     async with stage.db.transaction() as tx:
         await regrade(tx, stage.project.id, run_id)
-    async with asyncio.timeout(30):
-        while len(await stage.events(run_id, "verdict")) < 2:
-            await asyncio.sleep(0.02)
+    await until(lambda: stage.has_event(run_id, "verdict", 2))
     stop.set()
     await asyncio.wait_for(grader, 15)
 
@@ -60,14 +52,12 @@ async def test_a_job_of_a_dead_process_is_queued_again_and_a_living_ones_is_not(
         await asyncio.wait_for(started.wait(), 15)
         assert await engine.ensure([grading.id]) == 0
         assert await engine.ensure([grading.id, grading.id]) == 0
-    done: list[str] = []
+    done = asyncio.Event()
 
-    async def note(key: str) -> None:
-        done.append(key)
+    async def note(_: str) -> None:
+        done.set()
 
     async with job_engine(stage.db, replace(config, drain_s=5), note) as engine:
         assert await engine.ensure([grading.id]) == 1
-        async with asyncio.timeout(15):
-            while not done:
-                await asyncio.sleep(0.02)
+        await asyncio.wait_for(done.wait(), 15)
         assert await engine.ensure([grading.id]) in (0, 1)

@@ -1,0 +1,108 @@
+"""A worker dies at each point; the next one goes on: nothing lost, nothing doubled (fault 111)."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from service.domain.errors import FenceLost
+from service.domain.run_states import AttemptState, EndedBecause, Outcome
+from service.lifecycle.context import Context
+from service.lifecycle.crash_points import NAMES, CrashPoints
+from service.lifecycle.grade import GradeContext, grade
+from service.lifecycle.provision import provision
+from service.lifecycle.queue import claim
+from service.store import attempts, gradings
+from service.store.rows import AttemptRow
+from tests.integration.lifecycle.stage import RIGHT, Stage
+
+LINES = 300
+CODE = f"""
+import json, sys, time
+for i in range({LINES}):
+    print("line", i, flush=True)
+    if i % 50 == 0: time.sleep(0.02)
+sys.stdout.write("\\u20ac")
+json.dump({RIGHT!r}, open("output/answers.json", "w"))
+"""
+EXPECTED = "".join(f"line {i}\n" for i in range(LINES)) + "\u20ac"
+
+
+class Died(BaseException):
+    """In place of SIGKILL: nothing of ours may catch it."""
+
+
+@dataclass(frozen=True)
+class DieAt(CrashPoints):
+    point: str = ""
+    passes: list[str] = field(default_factory=list[str])
+    after: int = 0
+
+    def reach(self, name: str) -> None:
+        if name == self.point:
+            self.passes.append(name)
+            if len(self.passes) == self.after + 1:
+                raise Died(name)
+
+
+async def claim_and_step(stage: Stage, ctx: Context) -> None:
+    for attempt in await claim(ctx, stage.host, 1):
+        await stage.steps(ctx, attempt)
+
+
+async def take_over(stage: Stage) -> AttemptRow:
+    async with stage.db.transaction() as tx:
+        (attempt,) = await attempts.takeover(tx, stage.host.id, stage.host.epoch)
+    return attempt
+
+
+WORKER_POINTS = [n for n in NAMES if not n.startswith(("submit", "grade"))]
+
+
+@pytest.mark.fault(111)
+@pytest.mark.parametrize(("point", "after"), [*((p, 0) for p in WORKER_POINTS), ("drive.streaming", 3)])
+async def test_the_next_worker_goes_on(stage: Stage, point: str, after: int) -> None:
+    run = await stage.submit(await stage.task(), await stage.agent(code=CODE))
+    first = stage.context(crash=DieAt(point=point, after=after))
+    with pytest.raises(Died):
+        await claim_and_step(stage, first)
+    second = stage.context()
+    attempt = await take_over(stage)
+    await stage.steps(second, attempt)
+    await stage.grade_all()
+    row = await stage.row(run.id)
+    assert (row.outcome, row.score, row.ended_because) == (Outcome.GRADED, 2.0, EndedBecause.COMPLETED)
+    assert await stage.output(run.id) == EXPECTED
+    assert len(await stage.events(run.id, "deliverable.sealed")) == 1
+    assert len(await stage.events(run.id, "attempt.ended")) == 1
+    (attempt,) = await stage.attempts(run.id)
+    assert attempt.state is AttemptState.RELEASED
+    left = {"provision.made": 1}.get(point, 0)  # nobody knew of it yet: the reaper's
+    assert len(stage.machine.sandboxes) == left
+
+
+@pytest.mark.fault(111)
+async def test_an_old_worker_that_wakes_up_can_write_no_more(stage: Stage) -> None:
+    await stage.submit(await stage.task(), await stage.agent(code="import time; time.sleep(0.3); print('x' * 100)"))
+    zombie = stage.context(crash=DieAt(point="provision.started"))
+    attempt = await stage.claim(zombie)
+    with pytest.raises(Died):
+        await stage.steps(zombie, attempt)
+    await take_over(stage)
+    with pytest.raises(FenceLost):
+        await provision(stage.context(), attempt)
+
+
+@pytest.mark.fault(111, 125)
+@pytest.mark.parametrize("point", ["grade.started", "grade.decided"])
+async def test_a_grading_survives_its_grader(stage: Stage, point: str) -> None:
+    run = await stage.submit(await stage.task(), await stage.agent())
+    await stage.work(stage.context(), run.id)
+    async with stage.db.reading() as tx:
+        (grading_id,) = await gradings.open_ids(tx)
+    with pytest.raises(Died):
+        await grade(GradeContext(stage.db, stage.blobs, DieAt(point=point)), grading_id)
+    await stage.grade_all()
+    await grade(GradeContext(stage.db, stage.blobs), grading_id)
+    row = await stage.row(run.id)
+    assert (row.outcome, row.score) == (Outcome.GRADED, 2.0)
+    assert len(await stage.events(run.id, "verdict")) == 1
