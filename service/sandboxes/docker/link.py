@@ -21,6 +21,7 @@ from service.sandboxes.contract import (
 )
 from service.sandboxes.docker.framing import Kind, Message, Violation, pack
 from service.sandboxes.docker.link_answers import (
+    command_body,
     command_fields,
     milliseconds,
     read_answer,
@@ -242,7 +243,7 @@ class LauncherLink:
         """
         id = text(call_id or f"-{uuid.uuid4().hex}")
         fields = command_fields(argv, env, cwd, stdin)
-        body = pack(id, milliseconds(timeout_s), b"%d" % max(0, limit_bytes), *fields)
+        body = command_body(id, milliseconds(timeout_s), b"%d" % max(0, limit_bytes), *fields)
         async with self._execs:
             answer = await self._ask(
                 lambda peer, n: peer.send(Kind.EXEC, number=n, body=body), timeout_s + EXEC_SLACK_S, "exec"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from service.sandboxes.contract import Command, ExecResult, ToolFailed
-from service.sandboxes.docker.framing import Violation, integer, pack, unpack
+from service.sandboxes.docker.framing import MAX_MESSAGE, Violation, integer, pack, unpack
 
 MAX_STDIN = 4 << 20
 _SLUG = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -29,9 +29,17 @@ def command_fields(argv: Sequence[str], env: Mapping[str, str] | None, cwd: str,
     return [text(cwd), has_env, b"%d" % len(argv), *map(text, argv), *map(text, pairs), stdin]
 
 
+def command_body(*fields: bytes) -> bytes:
+    """Raises ToolFailed (argv and environment over some 128 KiB beside a full stdin)."""
+    body = pack(*fields)
+    if len(body) > MAX_MESSAGE:
+        raise ToolFailed("command_too_large", f"{len(body)} bytes; at most {MAX_MESSAGE}")
+    return body
+
+
 def start_body(command: Command) -> bytes:
     fields = command_fields(command.argv, command.env, command.cwd, command.stdin)
-    return pack(milliseconds(command.deadline_s), *fields)
+    return command_body(milliseconds(command.deadline_s), *fields)
 
 
 def read_answer(body: bytes) -> list[bytes]:

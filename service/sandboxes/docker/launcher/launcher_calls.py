@@ -39,9 +39,8 @@ class Call(Owner):
             self.result = pack(b"error", kind.encode(), str(error).encode("utf-8", "replace"))
 
     def _timeout(self) -> None:
-        self.timed_out = True
         if self.process is not None:
-            self.process.kill()
+            self.timed_out = self.process.kill()
 
     def take(self, stream: int, data: bytes) -> None:
         free = min(self.limit - len(self.kept[stream]), RESULT_BYTES - len(self.kept[0]) - len(self.kept[1]))

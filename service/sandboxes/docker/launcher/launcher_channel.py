@@ -50,8 +50,8 @@ class Channel:
         self.send(wire.HELLO, wire.VERSION, self.nonce, 1 if launcher.key else 0)
 
     def send(self, kind: int, value: int, body: bytes, flag: int = 0) -> None:
-        self.replies.append(wire.HEADER.pack(kind, flag, value, len(body)))
-        self.replies.append(body)
+        head = wire.HEADER.pack(kind, flag, value, len(body))
+        self.replies.extend([head + body] if len(body) <= wire.FRAME else [head, body])
 
     def receive(self) -> None:
         try:

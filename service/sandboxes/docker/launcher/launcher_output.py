@@ -41,9 +41,8 @@ class Program(Owner):
         self.exit = self._report(127 if missing else 126, None, 0.0, 0)
 
     def _deadline(self) -> None:
-        self.deadline_hit = True
         if self.process is not None:
-            self.process.kill()
+            self.deadline_hit = self.process.kill()
 
     def room(self) -> int:
         free = RING - len(self.rings[0]) - len(self.rings[1])

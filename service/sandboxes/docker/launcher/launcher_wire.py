@@ -59,6 +59,6 @@ def prove(key: bytes, role: bytes, ours: bytes, theirs: bytes) -> bytes:
 
 def same(a: bytes, b: bytes) -> bool:
     difference = len(a) ^ len(b)
-    for x, y in zip(a, b):  # noqa: B905 - Python 3.9 has no strict=
+    for x, y in zip(a, b):
         difference |= x ^ y
     return difference == 0

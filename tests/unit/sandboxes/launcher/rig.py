@@ -136,7 +136,7 @@ async def run_to_end(link: LauncherLink, command: Command | None = None) -> Coll
     if command is not None:
         await link.start(command)
     collected = Collected()
-    async with asyncio.timeout(90):
+    async with asyncio.timeout(40):
         async for item in link.output():
             collected.add(item)
             if isinstance(item, Frame):

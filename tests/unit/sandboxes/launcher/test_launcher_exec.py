@@ -72,6 +72,13 @@ async def test_no_such_program(rig: Rig, argv: list[str]) -> None:
         await link.exec([], cwd="/")
     with pytest.raises(ToolFailed):
         await link.exec(["true", "nul\0"], cwd="/")
+    with pytest.raises(ToolFailed):
+        await link.exec(["true", "x" * (5 << 20)], cwd="/")
+    with pytest.raises(ToolFailed):
+        await link.exec(["cat"], stdin=bytes(5 << 20), cwd="/")
+    with pytest.raises(ToolFailed) as caught:
+        await link.exec(["true", "x" * 200_000], cwd="/")  # longer than the kernel takes
+    assert caught.value.type == "not_started"
 
 
 async def test_sixteen_at_a_time_and_more_in_line(rig: Rig) -> None:
