@@ -1,5 +1,6 @@
 """What every command shares: the terminal, the client, and errors in words."""
 
+import os
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -16,7 +17,15 @@ from workstead.terminal import safe
 P = ParamSpec("P")
 T = TypeVar("T")
 
-out = Console(highlight=False, soft_wrap=True)
+PIPE_COLUMNS = 160
+"""Width of tables where no terminal says its own."""
+
+
+def _width() -> int | None:
+    return None if sys.stdout.isatty() or os.environ.get("COLUMNS") else PIPE_COLUMNS
+
+
+out = Console(highlight=False, soft_wrap=True, width=_width())
 err = Console(highlight=False, soft_wrap=True, stderr=True)
 
 GRADED, FAILED, UNGRADED = 0, 1, 3

@@ -9,6 +9,7 @@ import typer
 
 from workstead.aio import AsyncClient
 from workstead.cli.common import GRADED, UNGRADED, fail, in_words, labels_of, line, out
+from workstead.cli.describe import name
 from workstead.cli.fetch import fetch
 from workstead.cli.tables import results_table, verdict_table
 from workstead.cli.watch import watch
@@ -82,6 +83,8 @@ async def report(client: AsyncClient, runs: Sequence[Run], output: Path) -> dict
     for one in runs:
         if (folder := await fetch(client, one, output)) is not None:
             places[one.id] = folder
-    out.print(results_table(runs, places))
+    out.print(results_table(runs))
     out.print(verdict_table(runs))
+    for one in runs:
+        line(f"deliverable of {name(one)}: {places.get(one.id, 'none')}")
     return places

@@ -1,8 +1,7 @@
 """Tables of runs."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 from rich.table import Table
 from rich.text import Text
@@ -40,12 +39,11 @@ def runs_table(runs: Sequence[Run]) -> Table:
     return table
 
 
-def results_table(runs: Sequence[Run], places: Mapping[str, Path]) -> Table:
-    """One row per run: what was decided and where the deliverable lies."""
-    table = _table("Runs", "agent", "task", "k", "outcome", "ended because", "score", "wall", "deliverable")
+def results_table(runs: Sequence[Run]) -> Table:
+    """One row per run: what was decided, and how much was delivered."""
+    table = _table("Runs", "agent", "task", "k", "outcome", "ended because", "score", "wall", "delivered")
     for r in sorted(runs, key=lambda r: (r.agent.label, r.task.name, r.sample)):
         style = "" if r.outcome == "graded" else "yellow"
-        where = places.get(r.id)
         _add(
             table,
             one_line(r.agent.label),
@@ -55,7 +53,7 @@ def results_table(runs: Sequence[Run], places: Mapping[str, Path]) -> Table:
             one_line(r.ended_because or ""),
             verdict(r),
             seconds(r.wall_s),
-            str(where) if where else "nothing delivered",
+            f"{r.deliverable.files} files",
             style=style,
         )
     return table

@@ -48,7 +48,7 @@ def test_every_display_is_inert() -> None:
     watched = Watched(run, EVIL, EVIL)
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, color_system=None, width=200)
-    for table in (runs_table([run]), results_table([run], {}), verdict_table([run]), progress([watched])):
+    for table in (runs_table([run]), results_table([run]), verdict_table([run]), progress([watched])):
         console.print(table)
     printed = file.getvalue()
     for bad in ("\x1b]", "\x1b[2J", "\x9b", "\u202e", "\x08", "\x00", "\r"):
