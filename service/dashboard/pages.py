@@ -1,7 +1,7 @@
 """The routes of the pages."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from fastapi import APIRouter, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -49,7 +49,8 @@ _templates.filters |= {
     "iso": display.iso,
     "words": display.words,
 }
-_templates.globals.update(state_of=display.state_of, tone_of=display.tone_of, points=display.points)
+_globals = cast("dict[str, Any]", _templates.globals)
+_globals.update(state_of=display.state_of, tone_of=display.tone_of, points=display.points)
 
 
 def _page(template: str, status: int = 200, **values: Any) -> Response:

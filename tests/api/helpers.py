@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import socket
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -144,14 +145,14 @@ async def make_tenant(state: ApiState, app: FastAPI, name: str) -> AsyncGenerato
 
 
 @asynccontextmanager
-async def served(app: FastAPI) -> AsyncGenerator[str]:
-    """Serve ``app`` on a free port of loopback, in this event loop."""
+async def served(app: FastAPI, sock: socket.socket | None = None) -> AsyncGenerator[str]:
+    """Serve ``app`` on ``sock``, else on a free port of loopback, in this event loop."""
     server = uvicorn.Server(uvicorn_config(app, "127.0.0.1", 0, graceful_s=1))
-    task = asyncio.create_task(server.serve())
+    task = asyncio.create_task(server.serve(None if sock is None else [sock]))
     while not server.started:
         assert not task.done(), task.result()
         await asyncio.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
+    port = (sock or server.servers[0].sockets[0]).getsockname()[1]
     try:
         yield f"http://127.0.0.1:{port}"
     finally:

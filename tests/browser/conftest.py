@@ -1,0 +1,70 @@
+"""A real Chromium before the real API and pages."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, Page, async_playwright
+
+from service.api.app import create_app
+from service.api.auth import page_caller
+from service.api.state import ApiConfig, ApiState
+from service.dashboard.app import install
+from service.dashboard.visitor import Dashboard
+from service.store.blobs import BlobStore
+from service.store.database import Database
+from service.store.notifications import Notifications
+from tests.api.conftest import quiet_logs
+from tests.api.helpers import Tenant, make_tenant, served
+from tests.browser.namespace import Namespace, own_namespace
+from tests.fixtures.postgres import database_template, database_url, postgres_server
+
+__all__ = ["database_template", "database_url", "postgres_server", "quiet_logs"]
+
+PORT = 8040
+SITE = f"http://127.0.0.1:{PORT}"
+ARGUMENTS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def namespace(tmp_path_factory: pytest.TempPathFactory) -> Namespace:
+    return own_namespace(tmp_path_factory.mktemp("chromium"))
+
+
+@pytest.fixture
+async def site(namespace: Namespace, database_url: str, tmp_path: Path) -> AsyncIterator[Tenant]:
+    """A project whose pages are served where the browser is, at ``SITE``."""
+    db = Database(database_url, pool_size=8)
+    async with Notifications(database_url) as notifications:
+        state = ApiState(db, notifications, BlobStore(tmp_path / "blobs"), ApiConfig(public_url=SITE))
+        app = create_app(state)
+        install(app, Dashboard(db, page_caller))
+        sock = namespace.listen(PORT)
+        async with make_tenant(state, app, "alpha") as tenant, served(app, sock):
+            yield tenant
+    await db.close()
+
+
+@pytest.fixture
+async def browser(namespace: Namespace) -> AsyncIterator[Browser]:
+    async with async_playwright() as playwright:
+        found = await playwright.chromium.launch(executable_path=namespace.browser, args=ARGUMENTS)
+        yield found
+        await found.close()
+
+
+@pytest.fixture
+async def page(browser: Browser, site: Tenant) -> AsyncIterator[Page]:
+    """A page of a fresh profile; whatever its console says against us fails the test."""
+    context = await browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    one = await context.new_page()
+    complaints: list[str] = []
+    one.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
+    one.on("pageerror", lambda e: complaints.append(str(e)))
+    yield one
+    await context.close()
+    # What a test asks for on purpose (an unknown page, no network) is told on the console too.
+    assert [c for c in complaints if "Failed to load resource" not in c] == []
