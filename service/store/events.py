@@ -5,7 +5,7 @@ Numbers are dense per run over all attempts, because whoever appends holds the r
 
 import asyncio
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol, cast
@@ -13,12 +13,14 @@ from typing import Any, Protocol, cast
 import psycopg
 from sqlalchemy import RowMapping, select, text
 
+from service.domain.errors import FenceLost, NotFound
 from service.domain.events import EVENT_VERSION, Event, EventType, NewEvent
 from service.domain.limits import OUTPUT_EVENT_BYTES, PAYLOAD_BYTES
+from service.domain.run_states import AttemptState
 from service.store.blob_refs import add_refs
 from service.store.cleaning import clean_str, encode_payload
 from service.store.database import Tx
-from service.store.fences import check_fence, lock_run
+from service.store.fences import lock_run
 from service.store.tables import run_events
 
 COPY_FROM_ROWS = 65
@@ -28,26 +30,31 @@ OUTPUT_PAYLOAD_BYTES = 8 * OUTPUT_EVENT_BYTES
 READ_LIMIT = 2000
 _KEPT_TEXT = 256
 
-_LAST_OFFSETS = text("""
-    SELECT k.source, (SELECT max(e.source_offset) FROM run_events e
-                      WHERE e.run_id = :run_id AND e.attempt = :attempt AND e.source = k.source) AS last
-    FROM unnest(CAST(:sources AS text[])) AS k(source)""")
+_HEAD = text("SELECT id, project_id, last_seq, last_event_at FROM runs WHERE id = :run_id FOR UPDATE")
+# Under the run's lock: where each source stands, and (for writers with a fence) whose the attempt is.
+_STANDING = text("""
+    SELECT k.source, a.fence, a.state, (SELECT max(e.source_offset) FROM run_events e WHERE e.run_id = :run_id
+                                        AND e.attempt = :attempt AND e.source = k.source) AS last
+    FROM unnest(CAST(:sources AS text[])) AS k(source)
+    LEFT JOIN attempts a ON a.run_id = :run_id AND a.n = :attempt""")
 _KNOWN = text("""
     SELECT k.source, k.source_offset
     FROM unnest(CAST(:sources AS text[]), CAST(:offsets AS bigint[])) AS k(source, source_offset)
     CROSS JOIN LATERAL (SELECT 1 FROM run_events e WHERE e.run_id = :run_id AND e.attempt = :attempt
                         AND e.source = k.source AND e.source_offset = k.source_offset LIMIT 1) AS known""")
-_INSERT = text("""
+_INSERT = """
     INSERT INTO run_events (run_id, seq, attempt, source, source_offset, ts, type, v, payload)
     SELECT :run_id, k.seq, :attempt, k.source, k.source_offset, k.ts, k.type, :v, CAST(k.payload AS jsonb)
     FROM unnest(CAST(:seqs AS bigint[]), CAST(:sources AS text[]), CAST(:offsets AS bigint[]),
                 CAST(:times AS timestamptz[]), CAST(:types AS text[]), CAST(:payloads AS text[]))
-         AS k(seq, source, source_offset, ts, type, payload)""")
-_COPY = "COPY run_events (run_id, seq, attempt, source, source_offset, ts, type, v, payload) FROM STDIN"
-_ADVANCE = text("""
+         AS k(seq, source, source_offset, ts, type, payload)"""
+_ADVANCE = """
     UPDATE runs SET last_seq = :last_seq, event_count = event_count + :added, last_event_at = :ts,
                     revision = revision + 1, updated_at = clock_timestamp()
-    WHERE id = :run_id RETURNING pg_notify('run_events', id || ' ' || last_seq)""")
+    WHERE id = :run_id RETURNING pg_notify('run_events', id || ' ' || last_seq)"""
+_ADVANCE_ONLY = text(_ADVANCE)
+_INSERT_AND_ADVANCE = text(f"WITH inserted AS ({_INSERT}) {_ADVANCE}")
+_COPY = "COPY run_events (run_id, seq, attempt, source, source_offset, ts, type, v, payload) FROM STDIN"
 
 
 class BlobSink(Protocol):
@@ -107,29 +114,30 @@ async def read(tx: Tx, run_id: str, after: int, limit: int, types: Iterable[str]
 
 
 async def _store(tx: Tx, run_id: str, attempt: int, fence: int | None, events: list[_Encoded]) -> list[int]:
-    run = await (lock_run(tx, run_id) if fence is None else check_fence(tx, run_id, attempt, fence))
-    fresh = await _drop_known(tx, run_id, attempt, events)
+    head = (await tx.execute(_HEAD, {"run_id": run_id})).mappings().one_or_none()
+    if head is None:
+        raise NotFound("run_not_found", f"no run {run_id}")
+    fresh = await _drop_known(tx, run_id, attempt, fence, events)
     if not fresh:
         return []
-    first: int = run["last_seq"] + 1
-    numbers = list(range(first, first + len(fresh)))
-    times = _never_back(run, fresh)
+    batch = _Batch(run_id, attempt, head["last_seq"] + 1, _never_back(head, fresh), fresh)
     if len(fresh) < COPY_FROM_ROWS:
-        await _insert(tx, run_id, attempt, numbers, times, fresh)
+        await tx.execute(_INSERT_AND_ADVANCE, {**batch.columns(), **batch.advance()})
     else:
-        await _copy(tx, run_id, attempt, numbers, times, fresh)
-    await tx.execute(_ADVANCE, {"run_id": run_id, "last_seq": numbers[-1], "added": len(fresh), "ts": times[-1]})
-    return numbers
+        await _copy(tx, batch)
+        await tx.execute(_ADVANCE_ONLY, batch.advance())
+    return batch.numbers
 
 
-async def _drop_known(tx: Tx, run_id: str, attempt: int, events: list[_Encoded]) -> list[_Encoded]:
-    """Drop what is stored already, and repetitions within the batch (the first one counts)."""
+async def _drop_known(tx: Tx, run_id: str, attempt: int, fence: int | None, events: list[_Encoded]) -> list[_Encoded]:
+    """Check the fence; drop what is stored already, and repetitions within the batch (the first one counts)."""
     unique = {(e.event.source, e.event.source_offset): e for e in reversed(events)}
-    if not unique:
-        return []
     keys: dict[str, Any] = {"run_id": run_id, "attempt": attempt}
-    sources = list({source for source, _ in unique})
-    last = {row.source: row.last for row in await tx.execute(_LAST_OFFSETS, {**keys, "sources": sources})}
+    sources = list({source for source, _ in unique}) or [""]
+    standing = list(await tx.execute(_STANDING, {**keys, "sources": sources}))
+    if fence is not None and (standing[0].fence != fence or standing[0].state == AttemptState.LOST):
+        raise FenceLost(run_id, attempt)
+    last = {row.source: row.last for row in standing}
     suspects = [key for key in unique if last[key[0]] is not None and key[1] <= last[key[0]]]
     known: set[tuple[str, int]] = set()
     if suspects:
@@ -138,8 +146,8 @@ async def _drop_known(tx: Tx, run_id: str, attempt: int, events: list[_Encoded])
     return [e for key, e in reversed(unique.items()) if key not in known]
 
 
-def _never_back(run: RowMapping, events: list[_Encoded]) -> list[datetime]:
-    latest: datetime = run["last_event_at"] or datetime.min.replace(tzinfo=UTC)
+def _never_back(head: RowMapping, events: list[_Encoded]) -> list[datetime]:
+    latest: datetime = head["last_event_at"] or datetime.min.replace(tzinfo=UTC)
     times: list[datetime] = []
     for e in events:
         latest = max(latest, e.event.ts)
@@ -147,39 +155,48 @@ def _never_back(run: RowMapping, events: list[_Encoded]) -> list[datetime]:
     return times
 
 
-async def _insert(
-    tx: Tx, run_id: str, attempt: int, numbers: list[int], times: list[datetime], events: list[_Encoded]
-) -> None:
-    columns = {
-        "seqs": numbers,
-        "sources": [e.event.source for e in events],
-        "offsets": [e.event.source_offset for e in events],
-        "times": times,
-        "types": [str(e.event.type) for e in events],
-        "payloads": [e.payload.decode() for e in events],
-    }
-    await tx.execute(_INSERT, {"run_id": run_id, "attempt": attempt, "v": EVENT_VERSION, **columns})
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Events that are new, with their numbers (from ``first``) and times."""
+
+    run_id: str
+    attempt: int
+    first: int
+    times: list[datetime]
+    events: list[_Encoded]
+
+    @property
+    def numbers(self) -> list[int]:
+        return list(range(self.first, self.first + len(self.events)))
+
+    def columns(self) -> dict[str, Any]:
+        return {
+            "attempt": self.attempt,
+            "v": EVENT_VERSION,
+            "seqs": self.numbers,
+            "sources": [e.event.source for e in self.events],
+            "offsets": [e.event.source_offset for e in self.events],
+            "times": self.times,
+            "types": [str(e.event.type) for e in self.events],
+            "payloads": [e.payload.decode() for e in self.events],
+        }
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        for seq, ts, e in zip(self.numbers, self.times, self.events, strict=True):
+            one = e.event
+            key = (self.run_id, seq, self.attempt, one.source, one.source_offset)
+            yield (*key, ts, str(one.type), EVENT_VERSION, e.payload.decode())
+
+    def advance(self) -> dict[str, Any]:
+        ends = {"last_seq": self.numbers[-1], "ts": self.times[-1]}
+        return {"run_id": self.run_id, "added": len(self.events), **ends}
 
 
-async def _copy(
-    tx: Tx, run_id: str, attempt: int, numbers: list[int], times: list[datetime], events: list[_Encoded]
-) -> None:
+async def _copy(tx: Tx, batch: _Batch) -> None:
     raw = await tx.get_raw_connection()
     connection = cast("psycopg.AsyncConnection[Any]", raw.driver_connection)
     async with connection.cursor() as cursor, cursor.copy(_COPY) as copy:
-        for seq, ts, e in zip(numbers, times, events, strict=True):
-            one = e.event
-            row = (
-                run_id,
-                seq,
-                attempt,
-                one.source,
-                one.source_offset,
-                ts,
-                str(one.type),
-                EVENT_VERSION,
-                e.payload.decode(),
-            )
+        for row in batch.rows():
             await copy.write_row(row)
 
 
