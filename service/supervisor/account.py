@@ -53,6 +53,12 @@ def _create() -> pwd.struct_passwd:
     raise Unavailable("postgres_user_missing", f"useradd {SYSTEM_USER} failed: {message}")
 
 
+def require_plain(path: Path) -> None:
+    """Raise :class:`Invalid` (``data_dir_name``): ``initdb`` puts its own path into a shell's command line."""
+    if odd := sorted(set(str(path)) & set('"$`\\\n')):
+        raise Invalid("data_dir_name", f"PostgreSQL cannot live in {path}: its name holds {' '.join(map(repr, odd))}")
+
+
 def require_reachable(path: Path, account: Account) -> None:
     """Raise :class:`Invalid` (``data_dir_unreachable``) naming the directory that the account cannot enter.
 

@@ -76,7 +76,7 @@ def create(cluster: Cluster, binaries: Binaries, account: Account, *, durable: b
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(mode=0o700)
     os.chown(temporary, account.uid, account.gid)
-    write_whole(cluster.password_file, f"{secrets.token_urlsafe(32)}\n".encode(), uid=account.uid)
+    write_whole(cluster.password_file, f"{secrets.token_urlsafe(32)}\n".encode(), uid=account.uid, durable=durable)
     options = [f"--pgdata={temporary}", f"--username={SUPERUSER}", f"--pwfile={cluster.password_file}"]
     options += ["--auth=scram-sha-256", "--encoding=UTF8", "--no-instructions"]
     # code point order and Unicode case rules that no upgrade of the C library changes
@@ -92,7 +92,8 @@ def create(cluster: Cluster, binaries: Binaries, account: Account, *, durable: b
     if process.returncode != 0:
         raise PostgresFailed(f"initdb failed: {output[-2000:].decode(errors='replace')}")
     temporary.rename(cluster.data)
-    sync_directory(cluster.root)
+    if durable:
+        sync_directory(cluster.root)
 
 
 def spawn(
@@ -118,14 +119,15 @@ def spawn(
 def prepare_socket_dir(cluster: Cluster, account: Account, runtime_dir: Path) -> Path:
     """Return an empty directory (0700, the account's) whose socket path fits, recorded for those who connect.
 
-    Where the data directory's path is too long, it is made below ``runtime_dir`` with a random name. One that is
+    Where the data directory's path does not do, it is made below ``runtime_dir`` with a random name. One that is
     recorded is used again: children that are running were told of it.
     """
     if directory := _recorded_socket_dir(cluster, account):
         _empty(directory)
         return directory
     directory = cluster.root / "pg-socket"
-    if len(os.fsencode(directory / f".s.PGSQL.{_PORT}")) > _SOCKET_PATH_LIMIT:
+    too_long = len(os.fsencode(directory / f".s.PGSQL.{_PORT}")) > _SOCKET_PATH_LIMIT
+    if too_long or "," in str(directory):  # clients take a comma for the end of one host of several
         directory = Path(tempfile.mkdtemp(prefix="workstead-pg-", dir=runtime_dir))
     else:
         shutil.rmtree(directory, ignore_errors=True)
@@ -150,7 +152,7 @@ def _recorded_socket_dir(cluster: Cluster, account: Account) -> Path | None:
     except FileNotFoundError:
         return None
     private = stat.S_ISDIR(info.st_mode) and stat.S_IMODE(info.st_mode) == 0o700 and info.st_uid == account.uid
-    return directory if private else None
+    return directory if private and directory.is_absolute() else None
 
 
 def _empty(directory: Path) -> None:

@@ -45,8 +45,11 @@ def make_data_dir(path: Path) -> None:
     path.chmod(0o711)
 
 
-def write_whole(path: Path, data: bytes, mode: int = 0o600, uid: int | None = None) -> None:
-    """Replace ``path`` so that a reader, or a crash, sees the old bytes or the new ones. Durable on return."""
+def write_whole(path: Path, data: bytes, mode: int = 0o600, *, uid: int | None = None, durable: bool = False) -> None:
+    """Replace ``path`` so that a reader sees the old bytes or the new ones.
+
+    ``durable``: safe from a crash of the machine on return; that can take seconds on a busy disk.
+    """
     temporary = path.with_name(f".{path.name}.new")
     temporary.unlink(missing_ok=True)
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
@@ -55,9 +58,11 @@ def write_whole(path: Path, data: bytes, mode: int = 0o600, uid: int | None = No
             os.fchown(fd, uid, -1)
         file.write(data)
         file.flush()
-        os.fsync(fd)
+        if durable:
+            os.fsync(fd)
     temporary.rename(path)
-    sync_directory(path.parent)
+    if durable:
+        sync_directory(path.parent)
 
 
 def sync_directory(path: Path) -> None:

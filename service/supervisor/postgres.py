@@ -18,7 +18,7 @@ from psycopg import sql
 
 from service.domain.errors import Unavailable
 from service.supervisor import binaries, cluster, leftovers, proc
-from service.supervisor.account import Account, require_reachable, server_account
+from service.supervisor.account import Account, require_plain, require_reachable, server_account
 from service.supervisor.cluster import Cluster, PostgresFailed
 from service.supervisor.locks import DataLock, make_data_dir
 from service.supervisor.logs import open_log
@@ -93,10 +93,12 @@ class EmbeddedPostgres:
         user), :class:`Unavailable` (no programs, no user), :class:`PostgresFailed` (with the end of its log).
         """
         self.launch()
-        if not proc.wait_until(self.ready, timeout_s):
-            why = self.why_not_ready(timeout_s)
+        try:
+            if not proc.wait_until(self.ready, timeout_s):
+                raise PostgresFailed(self.why_not_ready(timeout_s))
+        except BaseException:
             self.stop()
-            raise PostgresFailed(why)
+            raise
 
     def launch(self) -> subprocess.Popen[bytes]:
         """Start the server without waiting; :meth:`ready` tells when it answers. Errors as :meth:`start`."""
@@ -104,6 +106,7 @@ class EmbeddedPostgres:
             raise RuntimeError("the server ends with the thread that starts it: start it in the main thread")
         if self._process and self._process.poll() is None:
             return self._process
+        require_plain(self._cluster.root)
         make_data_dir(self._cluster.root)
         self._lock.acquire()
         try:

@@ -77,7 +77,7 @@ def test_files_are_private_and_nothing_outside_changes(data_dir: Path) -> None:
     outside += [Path(sys.prefix) / "lib", Path("/etc"), Path("/var/lib")]
     before = {path: (path.stat().st_mode, path.stat().st_uid, path.stat().st_gid) for path in outside}
     own_mode = data_dir.stat().st_mode
-    with EmbeddedPostgres(data_dir) as server:
+    with EmbeddedPostgres(data_dir, durable=False) as server:
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in data_dir.iterdir()}
         socket = data_dir / "pg-socket" / ".s.PGSQL.5432"
         assert stat.S_IMODE(socket.stat().st_mode) == 0o700
@@ -91,7 +91,7 @@ def test_files_are_private_and_nothing_outside_changes(data_dir: Path) -> None:
 
 
 def test_the_password_is_needed_and_appears_nowhere(data_dir: Path) -> None:
-    with EmbeddedPostgres(data_dir) as server:
+    with EmbeddedPostgres(data_dir, durable=False) as server:
         password = (data_dir / "pg-password").read_text().strip()
         assert len(password) >= 32
         with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
@@ -105,7 +105,7 @@ def test_the_password_is_needed_and_appears_nowhere(data_dir: Path) -> None:
 
 @only_root
 def test_runs_as_a_user_without_rights_or_login(data_dir: Path) -> None:
-    with EmbeddedPostgres(data_dir) as server:
+    with EmbeddedPostgres(data_dir, durable=False) as server:
         uid = server_account().uid
         assert uid != 0
         pids = processes(data_dir)
@@ -125,7 +125,7 @@ def test_runs_as_a_user_without_rights_or_login(data_dir: Path) -> None:
 
 @only_root
 def test_another_user_cannot_reach_the_socket_even_with_the_password(data_dir: Path) -> None:
-    with EmbeddedPostgres(data_dir) as server:
+    with EmbeddedPostgres(data_dir, durable=False) as server:
         psql = next(data_dir.glob("pg-bin-*/*/*/bin/psql"))
         command = [str(psql), "--no-psqlrc", "--command=SELECT 1"]
         environment = {"PGPASSWORD": (data_dir / "pg-password").read_text().strip(), "PGUSER": "workstead"}
@@ -148,7 +148,7 @@ def test_a_second_owner_is_told_who_has_the_directory(data_dir: Path) -> None:
 
 
 def test_committed_rows_survive_a_killed_postmaster(data_dir: Path) -> None:
-    server = EmbeddedPostgres(data_dir)
+    server = EmbeddedPostgres(data_dir, durable=False)
     server.start()
     query(server.url, "CREATE TABLE kept AS SELECT 42 AS answer")
     with psycopg.connect(plain_url(server.url)) as connection:
@@ -177,7 +177,7 @@ def _active(connection: psycopg.Connection) -> int:
 
 
 def test_a_killed_backend_does_not_take_the_server_along(data_dir: Path) -> None:
-    with EmbeddedPostgres(data_dir) as server:
+    with EmbeddedPostgres(data_dir, durable=False) as server:
         with psycopg.connect(plain_url(server.url)) as connection:
             os.kill(connection.info.backend_pid, signal.SIGKILL)
             with pytest.raises(psycopg.OperationalError):
@@ -188,7 +188,7 @@ def test_a_killed_backend_does_not_take_the_server_along(data_dir: Path) -> None
 
 
 def test_everything_killed_at_once_leaves_nothing_in_the_way(data_dir: Path) -> None:
-    server = EmbeddedPostgres(data_dir)
+    server = EmbeddedPostgres(data_dir, durable=False)
     server.start()
     query(server.url, "CREATE TABLE kept AS SELECT 1 AS one")
     proc.kill(processes(data_dir))
@@ -210,7 +210,7 @@ def test_no_server_is_left_five_seconds_after_its_owner_was_killed(data_dir: Pat
     assert proc.wait_until(lambda: processes(data_dir) == [], 5)
     print(f"gone after {time.monotonic() - killed_at:.2f} s")
     busy.join()
-    with EmbeddedPostgres(data_dir) as server:
+    with EmbeddedPostgres(data_dir, durable=False) as server:
         assert query(server.url, "SELECT seven FROM kept") == [(7,)]
 
 
@@ -222,7 +222,7 @@ def test_no_server_is_left_after_its_owner_ended_by_itself(data_dir: Path) -> No
 
 
 def test_a_pid_file_that_names_a_stranger_is_stale(data_dir: Path) -> None:
-    with EmbeddedPostgres(data_dir) as server:
+    with EmbeddedPostgres(data_dir, durable=False) as server:
         pid_file = data_dir / "pg" / "postmaster.pid"
         lines = pid_file.read_text().splitlines()
         assert server.pid == int(lines[0])
@@ -232,7 +232,7 @@ def test_a_pid_file_that_names_a_stranger_is_stale(data_dir: Path) -> None:
     pid_file.write_text("\n".join(lines) + "\n")
     os.chown(pid_file, account.uid, account.gid)
     try:
-        with EmbeddedPostgres(data_dir) as server:
+        with EmbeddedPostgres(data_dir, durable=False) as server:
             assert query(server.url, "SELECT 1") == [(1,)]
         assert stranger.poll() is None
     finally:
@@ -283,6 +283,13 @@ def test_a_long_path_gets_a_short_private_socket_that_goes_again(data_dir: Path)
     assert query(url, "SELECT 1") == [(1,)], "children keep the URL that they were given"
     server.stop()
     assert list(runtime_dir.iterdir()) == []
+
+
+def test_a_path_with_odd_characters_works(data_dir: Path) -> None:
+    with EmbeddedPostgres(data_dir / "odd ä, 'name' %41", durable=False) as server:
+        assert query(server.url, "SELECT 1") == [(1,)]
+    with pytest.raises(Invalid, match="cannot live in"):
+        EmbeddedPostgres(data_dir / "$(touch gotcha)").start()
 
 
 @only_root
