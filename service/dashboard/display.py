@@ -17,6 +17,7 @@ class Tone(StrEnum):
     QUIET = "quiet"
     LIVE = "live"
     GOOD = "good"
+    PART = "part"
     BAD = "bad"
     OURS = "ours"
 
@@ -63,10 +64,17 @@ def state_of(run: RunRow) -> str:
     return words(run.outcome or run.phase)
 
 
+def tone_of_score(score: float | None, max_score: float | None) -> Tone:
+    if score is None or max_score is None:
+        return Tone.QUIET
+    if score >= max_score:
+        return Tone.GOOD
+    return Tone.PART if score > 0 else Tone.BAD
+
+
 def tone_of(run: RunRow) -> Tone:
     if run.phase is not Phase.DONE:
         return Tone.LIVE if run.phase in LIVE or run.phase is Phase.GRADING else Tone.QUIET
     if run.outcome is Outcome.GRADED:
-        full = run.score is not None and run.score == run.max_score
-        return Tone.GOOD if full else Tone.BAD
+        return tone_of_score(run.score, run.max_score)
     return Tone.OURS if run.outcome is Outcome.UNGRADED else Tone.QUIET

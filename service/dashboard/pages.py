@@ -50,7 +50,7 @@ _templates.filters |= {
     "words": display.words,
 }
 _globals = cast("dict[str, Any]", _templates.globals)
-_globals.update(state_of=display.state_of, tone_of=display.tone_of, points=display.points)
+_globals |= {name: getattr(display, name) for name in ("state_of", "tone_of", "tone_of_score", "points")}
 
 
 def _page(template: str, status: int = 200, **values: Any) -> Response:

@@ -3,13 +3,15 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import httpx
 import pytest
 import structlog
 
 from service.api import edge, server
-from tests.api.helpers import Tenant
+from service.api.app import create_app
+from tests.api.helpers import BASE, Tenant
 
 PROBLEM = "application/problem+json"
 
@@ -116,3 +118,15 @@ async def test_health_and_metrics(anonymous: httpx.AsyncClient) -> None:
     text = (await anonymous.get("/metrics")).text
     assert 'route="/v1/runs/{run_id}"' in text
     assert "run_x" not in text
+
+
+async def test_cors_is_for_named_origins_and_without_cookies(tenant: Tenant) -> None:
+    tenant.state.config = replace(tenant.state.config, cors_origins=("https://app.test",))
+    transport = httpx.ASGITransport(create_app(tenant.state))
+    async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
+        answer = await client.get("/v1/me", headers={"Origin": "https://app.test"} | tenant.bearer)
+        assert answer.headers["access-control-allow-origin"] == "https://app.test"
+        assert "etag" in answer.headers["access-control-expose-headers"].lower()
+        assert "access-control-allow-credentials" not in answer.headers
+        foreign = await client.get("/v1/me", headers={"Origin": "https://evil.test"} | tenant.bearer)
+        assert "access-control-allow-origin" not in foreign.headers

@@ -90,6 +90,7 @@ async function refresh() {
     if (now && next) now.replaceWith(document.adoptNode(next));
     else if (now) now.remove();
   }
+  tick();
 }
 
 function refreshSoon() {
@@ -127,4 +128,5 @@ function listen() {
 }
 
 setInterval(tick, 1000);
+tick();
 listen();
