@@ -9,11 +9,7 @@ class WarmPool(Protocol):
     """Sandboxes made ahead of their run, each used once."""
 
     async def take(self, spec: SandboxSpec) -> Sandbox | None:
-        """Return a ready sandbox that fits ``spec`` exactly, or None at once."""
-        ...
-
-    def note_use(self, spec: SandboxSpec) -> None:
-        """Tell that such sandboxes are wanted; refills in the background. Cheap, never fails."""
+        """Return a ready sandbox that fits ``spec`` exactly, or None at once; either way such ones are made from now on."""
         ...
 
     def ids(self) -> set[str]:
@@ -27,9 +23,6 @@ class NoWarmPool:
     async def take(self, spec: SandboxSpec) -> Sandbox | None:
         del spec
         return None
-
-    def note_use(self, spec: SandboxSpec) -> None:
-        del spec
 
     def ids(self) -> set[str]:
         return set()

@@ -64,7 +64,6 @@ async def _bound(ctx: Context, attempt: AttemptRow, work: Work, made: list[Sandb
         limits=work.run.limits,
         runtime=attempt.runtime or "runc",
     )
-    ctx.warm.note_use(spec)
     sandbox = await ctx.warm.take(spec) or await backend.make(spec)
     made.append(sandbox)
     ctx.sandboxes.hold(sandbox)
