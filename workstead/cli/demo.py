@@ -88,17 +88,17 @@ def service(attach: bool, folder: Path) -> Generator[Connection]:
     # Below /var/tmp, open to pass through: PostgreSQL runs as a user of its own and must reach its directory.
     data_dir = Path(tempfile.mkdtemp(prefix="workstead-demo-", dir="/var/tmp"))
     data_dir.chmod(0o711)
+    with LocalService(data_dir, folder / "service.log") as running:
+        yield running.connection
     with Engine() as engine:
-        before = engine.ours()
-        with LocalService(data_dir, folder / "service.log") as running:
-            yield running.connection
-        _assert_gone(engine, before, data_dir)
+        _assert_gone(engine, data_dir)
     shutil.rmtree(data_dir)
 
 
-def _assert_gone(engine: Engine, before: set[str], data_dir: Path) -> None:
+def _assert_gone(engine: Engine, data_dir: Path) -> None:
+    deployment = (data_dir / "deployment").read_text(encoding="utf-8").strip()
     deadline = time.monotonic() + GONE_S
-    while left := [*sorted(engine.ours() - before), *leftovers(data_dir)]:
+    while left := [*engine.of_deployment(deployment), *leftovers(data_dir)]:
         if time.monotonic() > deadline:
             raise DemoFailed("\n".join([f"the service has stopped and left behind ({data_dir} is kept):", *left]))
         time.sleep(0.2)

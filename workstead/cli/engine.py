@@ -11,7 +11,7 @@ import httpx
 from workstead.errors import WorksteadError
 
 DEFAULT_SOCKET = "/var/run/docker.sock"
-LABEL = "org.workstead.sandbox"
+DEPLOYMENT_LABEL = "org.workstead.deployment"
 
 
 class EngineAway(WorksteadError):
@@ -45,12 +45,12 @@ class Engine:
         except (httpx.HTTPError, ValueError) as error:
             raise EngineAway(f"the Docker engine at {self.url} does not answer: {error}") from error
 
-    def ours(self) -> set[str]:
-        """Return containers and volumes that are sandboxes of any deployment, as ``kind name``."""
-        mine = json.dumps({"label": [LABEL]})
+    def of_deployment(self, deployment: str) -> list[str]:
+        """Return what the engine has of a deployment's sandboxes, as ``kind name``; other deployments do not count."""
+        mine = json.dumps({"label": [f"{DEPLOYMENT_LABEL}={deployment}"]})
         containers = self.get("/containers/json", all="1", filters=mine)
         volumes: list[Any] = self.get("/volumes", filters=mine).get("Volumes") or []
-        return {f"container {c['Id'][:12]}" for c in containers} | {f"volume {v['Name']}" for v in volumes}
+        return sorted([f"container {c['Id'][:12]}" for c in containers] + [f"volume {v['Name']}" for v in volumes])
 
     def images(self) -> dict[str, str]:
         """Return name → tag of the sandbox images built here."""
