@@ -7,6 +7,7 @@ All functions block; the caller runs them in a thread.
 
 import os
 import shutil
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -92,7 +93,7 @@ class LoopWorkspaces(WorkspaceStore):
         path = self._templates / f"ext4-v{LAYOUT}-{limits.disk_bytes}-{limits.inodes}.img"
         if not path.exists():
             self._templates.mkdir(mode=0o700, parents=True, exist_ok=True)
-            draft = path.with_suffix(f".{os.getpid()}.draft")
+            draft = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.draft")
             try:
                 self._format(draft, limits)
                 draft.replace(path)
