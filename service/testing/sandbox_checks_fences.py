@@ -67,7 +67,9 @@ async def the_program_has_no_power(bench: Bench) -> None:
         assert seen["ids"][:4] == [10001] * 4
         assert set(seen["ids"][4]) <= {10001}
         assert not seen["socket"]
-        assert set(seen["dev"]) <= _STANDARD_DEV
+        # gVisor's /dev is its own: its fuse has no host behind it.
+        emulated = set[str]() if bench.spec.runtime in RUNC else {"fuse"}
+        assert set(seen["dev"]) <= _STANDARD_DEV | emulated
         for name in ("CapInh", "CapPrm", "CapEff", "CapBnd"):
             assert int(seen["status"][name], 16) == 0, name
 
@@ -92,7 +94,8 @@ async def dangerous_calls_are_refused(bench: Bench) -> None:
 async def dangerous_calls_never_succeed(bench: Bench) -> None:
     async with bench.sandbox() as sandbox:
         answers = json.loads(await python(sandbox, _SYSCALLS))
-        names = ("io_uring_setup", "AF_VSOCK", "AF_ALG", "bpf", "userfaultfd", "perf_event_open", "init_module")
+        # gVisor serves io_uring_setup from its own kernel; on the host's it is refused (the check above).
+        names = ("AF_VSOCK", "AF_ALG", "bpf", "userfaultfd", "perf_event_open", "init_module")
         assert not [name for name in names if answers[name] == "allowed"], answers
 
 

@@ -59,12 +59,24 @@ class Images:
         if known is None:
             found = await self._inspect(image_id)
             check_acceptable(found)
-            known = metadata(found, await self._interpreter(image_id, INTERPRETERS))
+            known = metadata(found, await self.first_path(image_id, INTERPRETERS))
             self._facts[image_id] = known
         return known
 
     async def kit_interpreter(self, image_id: str) -> str | None:
-        return await self._interpreter(image_id, KIT_INTERPRETERS)
+        return await self.first_path(image_id, KIT_INTERPRETERS)
+
+    async def first_path(self, image_id: str, candidates: tuple[str, ...]) -> str | None:
+        """Return the first of the paths that the image has: asked of a container that is never started."""
+        body: dict[str, Any] = {"Image": image_id, "Entrypoint": ["/"], "HostConfig": {"NetworkMode": "none"}}
+        probe = await self._engine.create(body, "")
+        try:
+            for path in candidates:
+                if await self._engine.stat_path(probe, path) is not None:
+                    return path
+            return None
+        finally:
+            await self._remove(probe)
 
     async def _inspect(self, reference: str) -> dict[str, Any]:
         try:
@@ -81,18 +93,6 @@ class Images:
         if not ours:
             raise SandboxRefused("image_unknown", f"this host has no image named {name!r}")
         return str(max(ours, key=lambda i: int(i["Created"]))["Id"])
-
-    async def _interpreter(self, image_id: str, candidates: tuple[str, ...]) -> str | None:
-        """Look for a Python in an image, by a container that is never started."""
-        body: dict[str, Any] = {"Image": image_id, "Entrypoint": ["/"], "HostConfig": {"NetworkMode": "none"}}
-        probe = await self._engine.create(body, "")
-        try:
-            for path in candidates:
-                if await self._engine.stat_path(probe, path) is not None:
-                    return path
-            return None
-        finally:
-            await self._remove(probe)
 
     async def _remove(self, container: str) -> None:
         try:

@@ -44,16 +44,14 @@ class Kits:
             except SandboxGone:
                 continue
         await self._images.resolve(image_id)
+        if await self._images.first_path(image_id, (KIT,)) is None:
+            raise SandboxRefused("kit_refused", f"image {image_id[:19]} has no {KIT}")
         await self._engine.create_volume(name, {}, {KIT_LABEL: image_id})
         mount: dict[str, Any] = {"Type": "volume", "Source": name, "Target": KIT}
         host: dict[str, Any] = {"NetworkMode": "none", "Mounts": [mount]}
         body: dict[str, Any] = {"Image": image_id, "Entrypoint": ["/"], "HostConfig": host}
         container = await self._engine.create(body, name, deadline_s=FILL_S)
-        try:
-            if await self._engine.stat_path(container, KIT) is None:
-                raise SandboxRefused("kit_refused", f"image {image_id[:19]} has no {KIT}")
-        finally:
-            await self._engine.remove(container)
+        await self._engine.remove(container)
 
     async def _exists(self, name: str) -> bool:
         try:

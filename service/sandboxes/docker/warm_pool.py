@@ -55,7 +55,9 @@ class WarmPool:
         """Return a live sandbox that fits ``spec``, now the caller's, or null. Never waits for one to be made."""
         self.expect(spec)
         shelf = self._shelves[spec.key()]
-        while shelf.ready:
+        for _ in range(len(shelf.ready)):
+            if not shelf.ready:  # another caller was quicker
+                break
             sandbox = shelf.ready.popleft().sandbox
             self._wanted.set()
             if await self._alive(sandbox):
