@@ -144,6 +144,14 @@ async def run_to_end(link: LauncherLink, command: Command | None = None) -> Coll
     return collected
 
 
+def is_dead(pid: int) -> bool:
+    """Gone, or waiting for whoever reaps orphans."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 async def until(condition: Callable[[], bool], seconds: float = 10) -> None:
     """Wait until it holds."""
     async with asyncio.timeout(seconds):

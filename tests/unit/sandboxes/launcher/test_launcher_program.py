@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from service.sandboxes.contract import Command, Frame, LauncherLost
-from tests.unit.sandboxes.launcher.rig import PATH, Rig, run_to_end, until
+from tests.unit.sandboxes.launcher.rig import PATH, Rig, is_dead, run_to_end, until
 
 
 def resident_bytes(pid: int | str) -> int:
@@ -84,10 +84,11 @@ async def test_start_is_idempotent(rig: Rig) -> None:
 
 async def test_inside_deadline_kills_the_group(rig: Rig) -> None:
     started = time.monotonic()
-    got = await run_to_end(await rig.up(), rig.shell("sleep 60 & sleep 60", deadline_s=0.3))
+    got = await run_to_end(await rig.up(), rig.shell("sleep 60 & echo $!; wait", deadline_s=0.3))
     assert got.end.deadline_hit
     assert got.end.report.signal == signal.SIGKILL
     assert time.monotonic() - started < 5
+    assert is_dead(int(got.stdout))
 
 
 @pytest.mark.fault(94)
@@ -182,7 +183,7 @@ async def link_rest(rig: Rig) -> int:
 
 async def test_a_program_that_only_computes_waits_for_nobody(rig: Rig) -> None:
     link = await rig.up()
-    await link.start(rig.shell("head -c 4194304 /dev/zero; sleep 0.5"))
+    await link.start(rig.shell("head -c 4194404 /dev/zero; sleep 0.5"))
     await asyncio.sleep(1)
     got = await run_to_end(link)
     assert got.end.waited_for_host_s < 0.1
