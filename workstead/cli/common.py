@@ -58,7 +58,7 @@ def in_words(command: Callable[P, T]) -> Callable[P, T]:
             raise fail(f"{error.filename or ''} {error.strerror or error}".strip()) from error
         except KeyboardInterrupt:
             sys.stderr.write("\n")
-            raise fail("interrupted; runs go on (`workstead runs list`)", 130) from None
+            raise fail("interrupted", 130) from None
 
     return wrapped
 

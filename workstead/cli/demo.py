@@ -88,17 +88,20 @@ def service(attach: bool, folder: Path) -> Generator[Connection]:
     # Below /var/tmp, open to pass through: PostgreSQL runs as a user of its own and must reach its directory.
     data_dir = Path(tempfile.mkdtemp(prefix="workstead-demo-", dir="/var/tmp"))
     data_dir.chmod(0o711)
-    with LocalService(data_dir, folder / "service.log") as running:
-        yield running.connection
-    with Engine() as engine:
-        _assert_gone(engine, data_dir)
-    shutil.rmtree(data_dir)
+    try:
+        with LocalService(data_dir, folder / "service.log") as running:
+            yield running.connection
+    finally:
+        with Engine() as engine:
+            _assert_gone(engine, data_dir)
+        shutil.rmtree(data_dir)
 
 
 def _assert_gone(engine: Engine, data_dir: Path) -> None:
-    deployment = (data_dir / "deployment").read_text(encoding="utf-8").strip()
+    label = data_dir / "deployment"
+    deployment = label.read_text(encoding="utf-8").strip() if label.exists() else None
     deadline = time.monotonic() + GONE_S
-    while left := [*engine.of_deployment(deployment), *leftovers(data_dir)]:
+    while left := [*(engine.of_deployment(deployment) if deployment else []), *leftovers(data_dir)]:
         if time.monotonic() > deadline:
             raise DemoFailed("\n".join([f"the service has stopped and left behind ({data_dir} is kept):", *left]))
         time.sleep(0.2)

@@ -54,7 +54,11 @@ async def _run(
         names = [*agents, *[await agent_of(client, path) for path in scaffolds]]
         runs = await submit(client, [(await client.tasks.create(path)).id for path in tasks], names, samples, labels)
         line(f"{len(runs)} runs submitted to {client.url}")
-        ended = await watch(client, runs)
+        try:
+            ended = await watch(client, runs)
+        except asyncio.CancelledError:
+            line("the runs go on; `workstead runs list` and `workstead runs stop` look after them", "yellow")
+            raise
         await report(client, ended, output)
         return ended
 
