@@ -156,9 +156,8 @@ class Recorder:
             batch.text_bytes += line.size
 
     def _mark(self, batch: Batch, stream: _Stream, now: datetime) -> None:
-        batch.truncated = True
         if not stream.marked:
-            stream.marked = True
+            batch.truncated = stream.marked = True
             payload: dict[str, Any] = {"stream": stream.name, "kept_bytes": stream.kept}
             batch.events.append(NewEvent(EventType.OUTPUT_TRUNCATED, payload, f"{stream.name}.truncated", 0, now))
 

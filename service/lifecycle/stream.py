@@ -19,10 +19,12 @@ from service.store.cleaning import clean_text
 from service.store.database import Tx, retrying
 from service.store.rows import AttemptRow, RunRow
 
-FULL_BYTES = MIB
+FULL_BYTES = 2 * MIB
 """Pending bytes at which reading stops until a write has ended."""
 EAGER_BYTES = 256 << 10
 """Pending bytes that do not wait for the pace."""
+EAGER_FLOOD_BYTES = MIB
+"""The same, once output is only counted; less than the launcher's ring, so that the program need not wait."""
 
 
 def recorder_for(ctx: Context, run: RunRow, attempt: AttemptRow, parser: Literal["text", "jsonl"]) -> Recorder:
@@ -90,7 +92,8 @@ class OutputPump:
         timing = self._ctx.timing
         pace = timing.flush_flood_s if self._recorder.exhausted else timing.flush_s
         left = self._last_write + pace - asyncio.get_running_loop().time()
-        while left > 0 and not reader.done() and self._recorder.pending_bytes < EAGER_BYTES:
+        eager = EAGER_FLOOD_BYTES if self._recorder.exhausted else EAGER_BYTES
+        while left > 0 and not reader.done() and self._recorder.pending_bytes < eager:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(left):
                     await self._work.wait()
@@ -119,7 +122,8 @@ class OutputPump:
 
 
 async def _store(ctx: Context, tx: Tx, attempt: AttemptRow, batch: Batch, stored: dict[str, int]) -> None:
-    await ctx.log.append(tx, attempt.run_id, attempt.n, attempt.fence, batch.events)
+    if batch.events:
+        await ctx.log.append(tx, attempt.run_id, attempt.n, attempt.fence, batch.events)
     await attempts.update(tx, attempt, offsets=stored)
     if batch.text_bytes:
         counters = {"output_text_bytes": batch.text_bytes, "turns": batch.turns, "tool_calls": batch.tool_calls}
