@@ -51,7 +51,7 @@ class DockerBackend(SandboxBackend):
         if not re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,40}", deployment_id):
             raise ValueError(f"not a deployment id: {deployment_id!r}")
         self.engine = Engine(docker_url)
-        self.images = Images(self.engine, dict(images or {}))
+        self.images = Images(self.engine, deployment_id, dict(images or {}))
         self.data_dir = data_dir.resolve()
         self.deployment = deployment_id
         self._wanted = tuple(runtimes)

@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from posixpath import normpath
 from typing import Any
 
-from service.sandboxes.contract import EngineError, SandboxGone, SandboxRefused
+from service.sandboxes.contract import SandboxGone, SandboxRefused
 from service.sandboxes.docker.engine import Engine
 from service.sandboxes.docker.facts import IMAGE_LABEL, ImageFacts, words
+from service.sandboxes.docker.unstarted import unstarted
 
 OWN_REPOSITORY = "workstead/"
 MAX_VOLUMES = 16
@@ -27,8 +28,9 @@ _FORBIDDEN_DIRS = ("/proc", "/sys", "/dev")
 class Images:
     """``names`` maps shipped names to a reference (tag or id), where the operator fixed one."""
 
-    def __init__(self, engine: Engine, names: Mapping[str, str]) -> None:
+    def __init__(self, engine: Engine, deployment: str, names: Mapping[str, str]) -> None:
         self._engine = engine
+        self._deployment = deployment
         self._names = names
         self._facts: dict[str, ImageFacts] = {}
 
@@ -68,15 +70,11 @@ class Images:
 
     async def first_path(self, image_id: str, candidates: tuple[str, ...]) -> str | None:
         """Return the first of the paths that the image has: asked of a container that is never started."""
-        body: dict[str, Any] = {"Image": image_id, "Entrypoint": ["/"], "HostConfig": {"NetworkMode": "none"}}
-        probe = await self._engine.create(body, "")
-        try:
+        async with unstarted(self._engine, self._deployment, image_id) as probe:
             for path in candidates:
                 if await self._engine.stat_path(probe, path) is not None:
                     return path
-            return None
-        finally:
-            await self._remove(probe)
+        return None
 
     async def _inspect(self, reference: str) -> dict[str, Any]:
         try:
@@ -93,12 +91,6 @@ class Images:
         if not ours:
             raise SandboxRefused("image_unknown", f"this host has no image named {name!r}")
         return str(max(ours, key=lambda i: int(i["Created"]))["Id"])
-
-    async def _remove(self, container: str) -> None:
-        try:
-            await self._engine.remove(container)
-        except (SandboxGone, EngineError):
-            return
 
 
 def metadata(inspected: Mapping[str, Any], interpreter: str | None = None) -> ImageFacts:

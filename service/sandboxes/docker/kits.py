@@ -5,6 +5,7 @@ never started. A marker file says that the copy came to its end: without it the 
 """
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from service.sandboxes.docker.engine import FILL_S, Engine
 from service.sandboxes.docker.facts import LABEL_PREFIX
 from service.sandboxes.docker.images import Images
 from service.sandboxes.docker.profile import KIT
+from service.sandboxes.docker.unstarted import unstarted
 
 KIT_LABEL = LABEL_PREFIX + "kit"
 
@@ -38,20 +40,15 @@ class Kits:
         return name
 
     async def _fill(self, name: str, image_id: str) -> None:
-        for stale in (lambda: self._engine.remove(name), lambda: self._engine.remove_volume(name)):
-            try:
-                await stale()
-            except SandboxGone:
-                continue
+        with suppress(SandboxGone):
+            await self._engine.remove_volume(name)
         await self._images.resolve(image_id)
         if await self._images.first_path(image_id, (KIT,)) is None:
             raise SandboxRefused("kit_refused", f"image {image_id[:19]} has no {KIT}")
         await self._engine.create_volume(name, {}, {KIT_LABEL: image_id})
         mount: dict[str, Any] = {"Type": "volume", "Source": name, "Target": KIT}
-        host: dict[str, Any] = {"NetworkMode": "none", "Mounts": [mount]}
-        body: dict[str, Any] = {"Image": image_id, "Entrypoint": ["/"], "HostConfig": host}
-        container = await self._engine.create(body, name, deadline_s=FILL_S)
-        await self._engine.remove(container)
+        async with unstarted(self._engine, self._deployment, image_id, mounts=[mount], deadline_s=FILL_S):
+            pass
 
     async def _exists(self, name: str) -> bool:
         try:
