@@ -17,7 +17,7 @@ from sqlalchemy import event, exc, make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from service.domain.errors import Conflict, Unavailable
+from service.domain.errors import Conflict, Invalid, Unavailable
 
 Tx = AsyncConnection
 T = TypeVar("T")
@@ -43,13 +43,14 @@ class Database:
         )
         event.listen(self._engine.sync_engine, "checkout", _discard_dead)
         self._reading = self._engine.execution_options(postgresql_readonly=True)
+        self._single = self._engine.execution_options(isolation_level="AUTOCOMMIT")
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Tx]:
         """Open a transaction that commits at the end of the block and rolls back on any exception.
 
         Raises Unavailable("database_unavailable") when the server cannot be reached, restarts, or has to give up
-        (dead lock, time limits). A commit that broke off may or may not have happened: repeat only what may be repeated.
+        (dead lock, time limits); Invalid("unstorable_value") for text that PostgreSQL does not take. A commit that broke off may or may not have happened: repeat only what may be repeated.
         """
         with _translated():
             async with self._engine.begin() as tx:
@@ -60,6 +61,13 @@ class Database:
         """Open a transaction that cannot write. Raises as :meth:`transaction`."""
         with _translated():
             async with self._reading.begin() as tx:
+                yield tx
+
+    @asynccontextmanager
+    async def statement(self) -> AsyncGenerator[Tx]:
+        """Open a connection for a single statement: no BEGIN and COMMIT around it. Raises as :meth:`transaction`."""
+        with _translated():
+            async with self._single.connect() as tx:
                 yield tx
 
     @asynccontextmanager
@@ -126,6 +134,8 @@ def _translated() -> Generator[None]:
         yield
     except exc.TimeoutError as e:
         raise Unavailable("database_unavailable", "no free connection to the database") from e
+    except (exc.DataError, UnicodeEncodeError) as e:  # NUL, half a surrogate pair, a number out of range
+        raise Invalid("unstorable_value", "a value cannot be stored or looked up") from e
     except exc.DBAPIError as e:
         if e.connection_invalidated or _passing(e.orig):
             raise Unavailable("database_unavailable", "the database does not answer") from e

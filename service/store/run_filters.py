@@ -1,11 +1,13 @@
 """Filters and sorts of run lists."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import ColumnElement, cast, func, or_
 from sqlalchemy.dialects.postgresql import JSONB
 
+from service.store.cleaning import clean_str
 from service.store.paging import Sort
 from service.store.rows import RunFilter
 from service.store.tables import agents, runs, tasks
@@ -19,6 +21,7 @@ SORTS: Mapping[str, Sort] = {
     "-score": Sort(func.coalesce(runs.c.score, float("-inf")), float, descending=True),
 }
 """Sorts that lists offer; unscored runs count as lowest."""
+_NUMBER = re.compile(r"-?(0|[1-9]\d{0,15})(\.\d{1,15})?", re.ASCII)
 
 
 def conditions(where: RunFilter) -> list[ColumnElement[bool]]:
@@ -49,6 +52,9 @@ def _times(where: RunFilter) -> list[ColumnElement[bool]]:
 
 
 def facet_holds(name: str, value: str) -> ColumnElement[bool]:
-    """Whether a task's facet is ``value``, or a list that contains it."""
+    """Whether a task's facet is ``value`` (as text or as a number), or a list that contains it."""
     facet = tasks.c.manifest["facets"][name]
-    return or_(facet.astext == value, facet.contains(cast(func.to_jsonb(cast(value, tasks.c.name.type)), JSONB)))
+    wanted = [facet.contains(cast(clean_str(value)[0], JSONB))]
+    if _NUMBER.fullmatch(value):
+        wanted.append(facet == cast(float(value), JSONB))
+    return or_(*wanted)

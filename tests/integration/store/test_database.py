@@ -8,9 +8,9 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from service.domain.errors import Conflict, Unavailable
+from service.domain.errors import Conflict, Invalid, Unavailable
 from service.domain.events import EventType, NewEvent
-from service.store import events, migrate
+from service.store import events, migrate, runs
 from service.store.database import Database, Tx, retrying
 from service.store.notifications import RUN_EVENTS, RUNS, Notifications
 from service.supervisor.postgres import EmbeddedPostgres
@@ -87,6 +87,13 @@ async def test_no_server_is_unavailable_within_the_time_given() -> None:
         with pytest.raises(Unavailable):
             await retrying(nowhere, work, 0.5)
     await nowhere.close()
+
+
+@pytest.mark.parametrize("odd", ["a\0", "\ud800"])
+async def test_odd_text_is_the_callers_fault(db: Database, odd: str) -> None:
+    with pytest.raises(Invalid):
+        async with db.reading() as tx:
+            await runs.get(tx, "p", odd)
 
 
 async def test_errors_of_ours_pass_through(db: Database) -> None:
