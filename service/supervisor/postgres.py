@@ -38,7 +38,7 @@ _SETTINGS = {
     "log_checkpoints": "off",
     "jit": "off",
 }
-_FAST_AND_LOOSE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
+_FAST_AND_LOOSE = {"fsync": "off", "full_page_writes": "off", "autovacuum": "off"}
 
 
 def default_data_dir() -> Path:

@@ -154,7 +154,7 @@ def test_committed_rows_survive_a_killed_postmaster(data_dir: Path) -> None:
     with psycopg.connect(plain_url(server.url)) as connection:
         busy = threading.Thread(target=_spin, args=(server.url,))
         busy.start()
-        assert proc.wait_until(lambda: _active(connection) == 1, 10)
+        assert proc.wait_until(lambda: _active(connection) == 1, 60)
         kill_server(server)
         server.start()
         busy.join()
@@ -183,7 +183,7 @@ def test_a_killed_backend_does_not_take_the_server_along(data_dir: Path) -> None
             with pytest.raises(psycopg.OperationalError):
                 connection.execute("SELECT 1")
         pid = server.pid
-        assert proc.wait_until(server.ready, 20)
+        assert proc.wait_until(server.ready, 60)
         assert server.pid == pid
 
 
@@ -252,8 +252,8 @@ def test_a_server_that_an_operator_started_is_left_alone(data_dir: Path) -> None
             command, cwd=data_dir, stderr=log, user=account.uid if account.switch else None, env={"LC_ALL": "C"}
         )
     try:
-        assert proc.wait_until((data_dir / "pg" / "postmaster.pid").exists, 10)
-        assert proc.wait_until((socket / ".s.PGSQL.5432").exists, 10)
+        assert proc.wait_until((data_dir / "pg" / "postmaster.pid").exists, 60)
+        assert proc.wait_until((socket / ".s.PGSQL.5432").exists, 60)
         with pytest.raises(Conflict, match="was not started by us") as caught:
             EmbeddedPostgres(data_dir).start()
         assert caught.value.type == "foreign_postgres"

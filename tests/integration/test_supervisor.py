@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,7 @@ class Served:
             found[:] = [pid] if pid is not None and proc.start_ticks(pid) is not None else []
             return bool(found)
 
-        assert proc.wait_until(running, 20)
+        assert proc.wait_until(running, 60)
         return found[0]
 
     def end(self, sig: signal.Signals = signal.SIGTERM, timeout_s: float = 30) -> int:
@@ -72,11 +72,18 @@ class Served:
 
 
 @pytest.fixture
-def served(data_dir: Path) -> Iterator[type[Served]]:
-    """Hand out the class; whatever was started is killed at the end."""
-    yield Served
-    if status := read_status(data_dir):
-        proc.kill([status["pid"]])
+def served(data_dir: Path) -> Iterator[Callable[..., Served]]:
+    """Start supervisors; what is left of them at the end is killed."""
+    started: list[Served] = []
+
+    def start(**options: Any) -> Served:
+        started.append(Served(data_dir, **options))
+        return started[-1]
+
+    yield start
+    for serve in started:
+        serve.process.kill()
+        serve.process.wait()
     leftovers.kill_all(Cluster(data_dir), server_account())
 
 
@@ -96,16 +103,16 @@ def alive(pid: int) -> bool:
 
 
 def test_children_start_in_order_with_the_url_and_everything_ends_on_sigterm(
-    data_dir: Path, served: type[Served]
+    data_dir: Path, served: Callable[..., Served]
 ) -> None:
     drain = "trap 'echo drained; exit 0' TERM; echo $WORKSTEAD_DATABASE_URL; while :; do sleep 0.05; done"
-    serve = served(data_dir, children={"api": ["/bin/sh", "-c", drain], "worker": SLEEPER}).wait_ready()
+    serve = served(children={"api": ["/bin/sh", "-c", drain], "worker": SLEEPER}).wait_ready()
     status = serve.status()
     assert list(status["children"]) == ["postgres", "api", "worker"]
     assert (status["pid"], status["state"]) == (serve.process.pid, "ready")
     pids = [serve.pid(name) for name in status["children"]]
     log = data_dir / "log" / "api.log"
-    assert proc.wait_until(lambda: "\n" in log.read_text(), 10)
+    assert proc.wait_until(lambda: "\n" in log.read_text(), 60)
     assert value(log.read_text().strip(), "SELECT 1") == 1
     assert serve.end() == 0
     assert log.read_text().endswith("drained\n")
@@ -115,15 +122,15 @@ def test_children_start_in_order_with_the_url_and_everything_ends_on_sigterm(
     assert "shut down" in (data_dir / "log" / "postgres.log").read_text()
 
 
-def test_a_killed_child_comes_back_and_what_it_started_is_gone(data_dir: Path, served: type[Served]) -> None:
+def test_a_killed_child_comes_back_and_what_it_started_is_gone(data_dir: Path, served: Callable[..., Served]) -> None:
     started = data_dir / "grandchild"
     program = f"sleep 1000 & echo $! > {started}.new; mv {started}.new {started}; wait"
-    serve = served(data_dir, children={"worker": ["/bin/sh", "-c", program], "api": SLEEPER}).wait_ready()
+    serve = served(children={"worker": ["/bin/sh", "-c", program], "api": SLEEPER}).wait_ready()
     first, other = serve.pid("worker"), serve.pid("api")
-    assert proc.wait_until(started.exists, 10)
+    assert proc.wait_until(started.exists, 60)
     grandchild = int(started.read_text())
     os.kill(first, signal.SIGKILL)
-    assert proc.wait_until(lambda: serve.pid("worker") != first, 10)
+    assert proc.wait_until(lambda: serve.pid("worker") != first, 60)
     assert not alive(grandchild)
     assert serve.pid("api") == other
     worker = serve.status()["children"]["worker"]
@@ -131,16 +138,18 @@ def test_a_killed_child_comes_back_and_what_it_started_is_gone(data_dir: Path, s
     assert serve.end() == 0
 
 
-def test_a_killed_database_comes_back_with_its_rows_and_children_stay(data_dir: Path, served: type[Served]) -> None:
-    serve = served(data_dir, children={"api": SLEEPER}).wait_ready()
+def test_a_killed_database_comes_back_with_its_rows_and_children_stay(
+    data_dir: Path, served: Callable[..., Served]
+) -> None:
+    serve = served(children={"api": SLEEPER}).wait_ready()
     url = EmbeddedPostgres(data_dir).url
     value(url, "CREATE TABLE kept AS SELECT 42 AS answer")
     child = serve.pid("api")
     for _ in range(3):
         before = serve.pid("postgres")
         os.kill(before, signal.SIGKILL)
-        assert proc.wait_until(lambda before=before: serve.pid("postgres") != before, 10)
-        assert proc.wait_until(lambda: _answers(url), 20)
+        assert proc.wait_until(lambda before=before: serve.pid("postgres") != before, 60)
+        assert proc.wait_until(lambda: _answers(url), 60)
         assert value(url, "SELECT answer FROM kept") == 42
     assert serve.pid("api") == child
     assert serve.end() == 0
@@ -154,9 +163,11 @@ def _answers(url: str) -> bool:
         return False
 
 
-def test_nothing_outlives_a_killed_supervisor_and_the_next_one_goes_on(data_dir: Path, served: type[Served]) -> None:
+def test_nothing_outlives_a_killed_supervisor_and_the_next_one_goes_on(
+    data_dir: Path, served: Callable[..., Served]
+) -> None:
     stubborn = ["/bin/sh", "-c", "trap '' TERM INT HUP; while :; do sleep 0.1; done"]
-    serve = served(data_dir, children={"api": stubborn, "worker": SLEEPER}).wait_ready()
+    serve = served(children={"api": stubborn, "worker": SLEEPER}).wait_ready()
     value(EmbeddedPostgres(data_dir).url, "CREATE TABLE kept AS SELECT 42 AS answer")
     pids = [serve.pid(name) for name in ("api", "worker", "postgres")]
     killed_at = time.monotonic()
@@ -165,24 +176,24 @@ def test_nothing_outlives_a_killed_supervisor_and_the_next_one_goes_on(data_dir:
     print(f"all gone {time.monotonic() - killed_at:.2f} s after the kill")
     assert read_status(data_dir) is None
     serve.output.unlink()
-    again = served(data_dir, children={"api": SLEEPER}).wait_ready()
+    again = served(children={"api": SLEEPER}).wait_ready()
     assert value(EmbeddedPostgres(data_dir).url, "SELECT answer FROM kept") == 42
     assert again.end() == 0
 
 
 def test_a_kill_at_any_moment_of_the_start_leaves_nothing_and_blocks_nothing(
-    data_dir: Path, served: type[Served]
+    data_dir: Path, served: Callable[..., Served]
 ) -> None:
     seed = random.randrange(10_000)
     print(f"seed {seed}")
     moments = random.Random(seed)
     for _ in range(6):
-        serve = served(data_dir, children={"api": SLEEPER})
+        serve = served(children={"api": SLEEPER})
         time.sleep(moments.uniform(0.2, 2.0))
         serve.end(signal.SIGKILL)
         assert proc.wait_until(lambda: not _users_of(data_dir), GONE_S), _users_of(data_dir)
         serve.output.unlink()
-    serve = served(data_dir, children={"api": SLEEPER}).wait_ready()
+    serve = served(children={"api": SLEEPER}).wait_ready()
     assert value(EmbeddedPostgres(data_dir).url, "SELECT 1") == 1
     assert serve.end() == 0
 
@@ -195,9 +206,9 @@ def _users_of(data_dir: Path) -> list[int]:
 
 
 def test_the_second_of_two_supervisors_is_told_and_the_first_is_not_disturbed(
-    data_dir: Path, served: type[Served]
+    data_dir: Path, served: Callable[..., Served]
 ) -> None:
-    first = served(data_dir, children={"api": SLEEPER}).wait_ready()
+    first = served(children={"api": SLEEPER}).wait_ready()
     command = [sys.executable, "-m", "tests.fixtures.serve_program", str(data_dir), "{}"]
     second = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=False)
     assert second.returncode != 0
@@ -206,36 +217,40 @@ def test_the_second_of_two_supervisors_is_told_and_the_first_is_not_disturbed(
     assert first.end() == 0
 
 
-def test_a_child_that_does_not_drain_is_killed(data_dir: Path, served: type[Served], empty_database_url: str) -> None:
+def test_a_child_that_does_not_drain_is_killed(
+    data_dir: Path, served: Callable[..., Served], empty_database_url: str
+) -> None:
     stubborn = ["/bin/sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"]
-    serve = served(data_dir, children={"api": stubborn}, url=empty_database_url, drain_s=1.0).wait_ready()
+    serve = served(children={"api": stubborn}, url=empty_database_url, drain_s=1.0).wait_ready()
     pid, asked_at = serve.pid("api"), time.monotonic()
     assert serve.end() == 0
     assert 1.0 <= time.monotonic() - asked_at < 6.0
     assert not alive(pid)
 
 
-def test_a_second_signal_ends_the_draining(data_dir: Path, served: type[Served], empty_database_url: str) -> None:
+def test_a_second_signal_ends_the_draining(
+    data_dir: Path, served: Callable[..., Served], empty_database_url: str
+) -> None:
     stubborn = ["/bin/sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"]
-    serve = served(data_dir, children={"api": stubborn}, url=empty_database_url, drain_s=60.0).wait_ready()
+    serve = served(children={"api": stubborn}, url=empty_database_url, drain_s=60.0).wait_ready()
     serve.process.send_signal(signal.SIGINT)
-    assert proc.wait_until(lambda: serve.status()["state"] == "stopping", 10)
+    assert proc.wait_until(lambda: serve.status()["state"] == "stopping", 60)
     assert serve.end(signal.SIGINT, timeout_s=10) == 0
 
 
 def test_with_a_url_no_server_of_our_own_is_started(
-    data_dir: Path, served: type[Served], empty_database_url: str
+    data_dir: Path, served: Callable[..., Served], empty_database_url: str
 ) -> None:
     show = ["/bin/sh", "-c", "echo $WORKSTEAD_DATABASE_URL; exec sleep 1000"]
-    serve = served(data_dir, children={"api": show}, url=empty_database_url).wait_ready()
+    serve = served(children={"api": show}, url=empty_database_url).wait_ready()
     assert list(serve.status()["children"]) == ["api"]
     assert not (data_dir / "pg").exists()
-    assert proc.wait_until(lambda: (data_dir / "log" / "api.log").read_text() == f"{empty_database_url}\n", 10)
+    assert proc.wait_until(lambda: (data_dir / "log" / "api.log").read_text() == f"{empty_database_url}\n", 60)
     assert serve.end() == 0
 
 
-def test_a_failed_migration_is_shown_and_leaves_nothing(data_dir: Path, served: type[Served]) -> None:
-    serve = served(data_dir, children={"api": SLEEPER}, migrate_fails=True)
+def test_a_failed_migration_is_shown_and_leaves_nothing(data_dir: Path, served: Callable[..., Served]) -> None:
+    serve = served(children={"api": SLEEPER}, migrate_fails=True)
     assert serve.process.wait(60) != 0
     assert "no migration of a postgresql+psycopg database today" in serve.text()
     assert postgres_processes(data_dir) == []
@@ -243,19 +258,21 @@ def test_a_failed_migration_is_shown_and_leaves_nothing(data_dir: Path, served: 
 
 
 def test_a_child_that_cannot_start_is_tried_again_and_does_not_stop_the_others(
-    data_dir: Path, served: type[Served], empty_database_url: str
+    data_dir: Path, served: Callable[..., Served], empty_database_url: str
 ) -> None:
     children = {"broken": [str(data_dir / "no-such-program")], "api": SLEEPER}
-    serve = served(data_dir, children=children, url=empty_database_url).wait_ready()
-    assert proc.wait_until(lambda: serve.text().count("child_not_started") >= 3, 10)
+    serve = served(children=children, url=empty_database_url).wait_ready()
+    assert proc.wait_until(lambda: serve.text().count("child_not_started") >= 3, 60)
     assert alive(serve.pid("api"))
     assert serve.end() == 0
 
 
-def test_a_flood_of_output_stays_bounded(data_dir: Path, served: type[Served], empty_database_url: str) -> None:
+def test_a_flood_of_output_stays_bounded(
+    data_dir: Path, served: Callable[..., Served], empty_database_url: str
+) -> None:
     flood = "head -c 60000000 /dev/zero | tr '\\0' x; echo; exec sleep 1000"
-    serve = served(data_dir, children={"api": ["/bin/sh", "-c", flood]}, url=empty_database_url).wait_ready()
+    serve = served(children={"api": ["/bin/sh", "-c", flood]}, url=empty_database_url).wait_ready()
     log, previous = data_dir / "log" / "api.log", data_dir / "log" / "api.log.1"
-    assert proc.wait_until(lambda: previous.exists() and log.stat().st_size < 16 * 1024 * 1024, 20)
+    assert proc.wait_until(lambda: previous.exists() and log.stat().st_size < 16 * 1024 * 1024, 60)
     assert previous.stat().st_size <= 8 * 1024 * 1024
     assert serve.end() == 0
