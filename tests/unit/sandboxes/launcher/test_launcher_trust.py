@@ -225,8 +225,8 @@ async def test_a_host_without_the_key_is_not_served(rig: Rig) -> None:
                 said = await asyncio.to_thread(sock.recv, 4096)
                 assert len(said) == HEADER.size + 32
                 proof = prove(b"k" * 32, b"host", NONCE, said[-32:])
-                sock.sendall(encode(Kind.CHALLENGE, body=NONCE + proof + key))
-                sock.sendall(encode(Kind.READY) + encode(Kind.RESUME, number=1, body=pack(b"0", b"0")))
+                served = encode(Kind.READY) + encode(Kind.RESUME, number=1, body=pack(b"0", b"0"))
+                sock.sendall(encode(Kind.CHALLENGE, body=NONCE + proof + key) + served)
                 assert await asyncio.to_thread(hears_nothing, sock)
     assert (await run_to_end(await rig.link())).stdout == b"secret\n"
 
