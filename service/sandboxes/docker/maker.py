@@ -1,6 +1,5 @@
 """Make one sandbox: workspace, container, attestation, launcher connected and keyed."""
 
-import asyncio
 import os
 import time
 from pathlib import Path
@@ -89,10 +88,10 @@ class Maker:
         labels = {DEPLOYMENT_LABEL: self._deployment, SANDBOX_LABEL: place.sandbox_id}
         await self._engine.create_volume(place.workspace_volume, options, labels)
         body = create_body(spec, self._facts, image, place)
-        container, markers = await asyncio.gather(
-            self._engine.create(body, place.container_name),
-            self._host.run("markers", HOST_CALL_S, lambda: read_markers(self._engine.url, self._facts.engine_id)),
+        markers = await self._host.run(
+            "markers", HOST_CALL_S, lambda: read_markers(self._engine.url, self._facts.engine_id)
         )
+        container = await self._engine.create(body, place.container_name)
         attestation = self._with_workspace(attest(body, await self._engine.inspect(container)))
         handle = Handle(
             id=place.sandbox_id,

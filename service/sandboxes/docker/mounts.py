@@ -38,6 +38,11 @@ def mounts_below(path: Path) -> list[Path]:
 
 
 def unmount_below(path: Path) -> None:
-    """Unmount everything at or below ``path``; idempotent."""
+    """Unmount everything at or below ``path``; idempotent. A busy one is detached: it ends with its last user."""
     for point in mounts_below(path):
-        run_tool(["umount", str(point)])
+        try:
+            run_tool(["umount", str(point)])
+        except EngineError as error:
+            if "busy" not in str(error):
+                raise
+            run_tool(["umount", "--lazy", str(point)])

@@ -54,7 +54,7 @@ async def check_runtime(
         return RuntimeCheck(runtime, offered=False, reason=f"no sandbox could be made: {error}")
     try:
         async with asyncio.timeout(TRY_S):
-            reason = await _try(sandbox)
+            reason = await try_out(sandbox)
     except (SandboxError, OSError, ValueError, TimeoutError) as error:
         reason = f"{type(error).__name__}: {error}"
     finally:
@@ -64,11 +64,11 @@ async def check_runtime(
     )
 
 
-async def _try(sandbox: DockerSandbox) -> str:
+async def try_out(sandbox: DockerSandbox) -> str:
     """Return what is wrong, or nothing."""
     token = os.urandom(8).hex()
     planted = await sandbox.plant(MODEL_PORT)
-    with planted, _host_listener() as host:
+    with planted, host_listener() as host:
         serving = [asyncio.create_task(_greet(listener, token)) for listener in (planted, host)]
         try:
             answers = await _ask_inside(sandbox, host.getsockname()[1])
@@ -101,7 +101,7 @@ async def _greet(listener: socket.socket, token: str) -> None:
             await loop.sock_sendall(peer, token.encode())
 
 
-def _host_listener() -> socket.socket:
+def host_listener() -> socket.socket:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.bind(("0.0.0.0", 0))  # noqa: S104 - the point: what is open on every address must not answer inside
     listener.listen(16)

@@ -1,0 +1,107 @@
+# ruff: noqa: PTH115, PTH208 - links of /proc, read as they are
+"""Planted listeners, and runtimes that a self-test does not let through."""
+
+import asyncio
+import os
+import socket
+
+import pytest
+
+from service.sandboxes.contract import SandboxGone, SandboxRefused, SandboxSpec
+from service.sandboxes.docker import selftest
+from service.sandboxes.docker.backend import RUNTIMES, DockerBackend
+from service.sandboxes.docker.netns import inside
+from service.sandboxes.docker.sandbox import DockerSandbox
+from service.testing.sandbox_bench import ENV, Bench, python
+from tests.docker.conftest import bench_on
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+ASK = "import socket; s = socket.create_connection(('127.0.0.1', 80), 5); s.sendall(b'ask'); print(s.recv(10).decode())"
+
+
+async def answer_once(listener: socket.socket) -> bytes:
+    loop = asyncio.get_running_loop()
+    peer, _ = await loop.sock_accept(listener)
+    with peer:
+        said = await loop.sock_recv(peer, 10)
+        await loop.sock_sendall(peer, b"answer")
+    return said
+
+
+@pytest.mark.fault(47)
+@pytest.mark.parametrize("runtime", RUNTIMES)
+async def test_a_planted_listener_is_reached_from_inside_only(backend: DockerBackend, runtime: str) -> None:
+    bench = await bench_on(backend, runtime)
+    sandbox = await backend.make(bench.spec)
+    with await sandbox.plant(80) as listener:
+        serving = asyncio.create_task(answer_once(listener))
+        assert (await python(sandbox, ASK)).strip() == "answer"
+        assert await serving == b"ask"
+        with pytest.raises(OSError, match="refused"):
+            await asyncio.to_thread(socket.create_connection, ("127.0.0.1", 80), 1)
+    with await sandbox.plant(80) as again:  # as after the worker's restart
+        serving = asyncio.create_task(answer_once(again))
+        assert (await python(sandbox, ASK)).strip() == "answer"
+        await serving
+    await sandbox.kill()
+    with pytest.raises(SandboxGone):
+        await sandbox.plant(80)
+    await sandbox.destroy()
+
+
+async def test_our_own_namespace_is_never_entered() -> None:
+    own = os.open("/proc/self/ns/net", os.O_RDONLY)
+    with pytest.raises(SandboxRefused, match="own network namespace"):
+        inside(own, lambda: None)
+    os.close(own)
+
+
+async def test_the_thread_ends_and_we_stay_where_we_are(bench: Bench, backend: DockerBackend) -> None:
+    ours = os.readlink("/proc/self/ns/net")
+    sandbox = await backend.make(bench.spec)
+    for port in range(8000, 8010):
+        (await sandbox.plant(port)).close()
+    assert {os.readlink(f"/proc/self/task/{task}/ns/net") for task in os.listdir("/proc/self/task")} == {ours}
+    await sandbox.destroy()
+
+
+async def test_a_runtime_that_fails_its_test_is_not_offered(
+    bench: Bench, backend: DockerBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host address that answers inside, and a planted listener that does not, each with its reason."""
+    other = DockerBackend(backend.data_dir, backend.deployment, runtimes=["runc", "no-such-runtime"])
+    real = DockerSandbox.plant
+
+    async def beside(sandbox: DockerSandbox, port: int) -> socket.socket:
+        return await real(sandbox, port + 1)
+
+    monkeypatch.setattr(DockerSandbox, "plant", beside)
+    assert list(await other.offered_runtimes()) == []
+    assert "not reached from inside" in other.runtime_checks["runc"].reason
+    assert "has no runtime" in other.runtime_checks["no-such-runtime"].reason
+    with pytest.raises(SandboxRefused, match="not reached"):
+        await other.make(SandboxSpec(bench.spec.environment))
+    await other.close()
+
+
+async def test_a_host_that_answers_inside_is_noticed(
+    bench: Bench, backend: DockerBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The host's listener is planted inside as well: what an open bridge would look like."""
+    monkeypatch.setattr(selftest, "host_addresses", lambda: ["127.0.0.1"])
+    sandbox = await backend.make(bench.spec)
+    opened = selftest.host_listener()
+    port = opened.getsockname()[1]
+    with opened, await sandbox.plant(port) as inside_too:
+        monkeypatch.setattr(selftest, "host_listener", lambda: inside_too)
+        reason = await selftest.try_out(sandbox)
+    assert "host addresses answer from inside: 127.0.0.1" in reason
+    await sandbox.destroy()
+
+
+async def test_agents_keep_high_ports(bench: Bench) -> None:
+    async with bench.sandbox() as sandbox:
+        done = await sandbox.exec(
+            ["python3", "-c", "import socket; socket.create_server(('127.0.0.1', 8080))"], env=ENV
+        )
+        assert done.code == 0
