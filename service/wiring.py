@@ -18,9 +18,10 @@ from service.api.state import ApiConfig, ApiState
 from service.lifecycle.context import Context
 from service.lifecycle.crash_points import CrashPoints
 from service.lifecycle.grade import GradeContext
-from service.lifecycle.ports import NoWarmPool, Sandboxes
+from service.lifecycle.ports import Sandboxes
 from service.local_access import ensure_client_file
 from service.sandboxes.docker.backend import DockerBackend
+from service.sandboxes.docker.warm_pool import WarmPool
 from service.settings import Settings
 from service.store import migrate, projects, tokens
 from service.store.blobs import BlobStore
@@ -121,9 +122,11 @@ async def _worker(settings: Settings, stack: AsyncExitStack) -> None:
         settings.data_dir, settings.deployment_id(), options.docker_url, options.images, runtimes=options.runtimes
     )
     stack.push_async_callback(backend.close)
+    warm = WarmPool(backend, per_key=options.warm_per_key, total=options.warm_total)
+    stack.push_async_callback(warm.close)
     context = Context(
         db, notifications, EventLog(blobs), blobs, Sandboxes(backend), settings.data_dir / "spool",
-        warm=NoWarmPool(), crash=_crash_points(settings),
+        warm=warm, crash=_crash_points(settings),
     )  # fmt: skip
     config = HostConfig(
         options.host_id, options.slots, settings.data_dir, backend.images.offered,
