@@ -77,7 +77,7 @@ async def identify(request: Request) -> Caller:
 
 
 async def _by_token(state: ApiState, secret: str) -> Caller:
-    async with state.db.reading() as tx:
+    async with state.db.statement() as tx:
         token = await tokens.authenticate(tx, secret)
     if token is None:
         raise Unauthenticated("bad_credentials", "the token is unknown, expired or revoked")
@@ -90,7 +90,7 @@ async def _by_token(state: ApiState, secret: str) -> Caller:
 async def _by_session(state: ApiState, secret: str | None) -> Caller:
     if secret is None:
         raise Unauthenticated("credentials_missing", "send `Authorization: Bearer …`")
-    async with state.db.reading() as tx:
+    async with state.db.statement() as tx:
         token = await tokens.session_token(tx, secret)
     if token is None:
         raise Unauthenticated("bad_credentials", "the session has ended")
@@ -146,4 +146,10 @@ RunsWrite = Annotated[Caller, Depends(scope("runs:write"))]
 GradingsRead = Annotated[Caller, Depends(scope("gradings:read"))]
 GradingsWrite = Annotated[Caller, Depends(scope("gradings:write"))]
 Admin = Annotated[Caller, Depends(scope("admin"))]
-State = Annotated[ApiState, Depends(api_state)]
+
+
+async def _state(request: Request) -> ApiState:
+    return api_state(request)  # a coroutine: FastAPI runs plain functions in a thread
+
+
+State = Annotated[ApiState, Depends(_state)]

@@ -99,11 +99,11 @@ class EventStream(Response):
 
     async def _look(self) -> StreamState | None:
         wanted = self._wanted
-        async with self._state.db.reading() as tx:
+        async with self._state.db.statement() as tx:
             return await stream_state(tx, wanted.project_id, wanted.run_id, wanted.token_id)
 
     async def _send_new(self, send: Send) -> Sequence[Event]:
-        async with self._state.db.reading() as tx:
+        async with self._state.db.statement() as tx:
             found = await events.read(tx, self._wanted.run_id, self._cursor, BATCH, self._wanted.types)
         if found:
             await _send(send, "".join(f"id: {e.seq}\ndata: {event_json(e)}\n\n" for e in found))

@@ -27,7 +27,7 @@ def _mark(request: Request) -> str:
     return hashlib.sha256(json.dumps([request.url.path, pairs]).encode()).hexdigest()[:12]
 
 
-def _page(
+async def _page(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = 50,
     cursor: Annotated[str | None, Query(max_length=cursors.MAX_LENGTH)] = None,

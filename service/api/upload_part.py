@@ -19,7 +19,7 @@ class UploadPart:
     """Bytes of the whole blob."""
 
 
-def _upload_part(request: Request) -> UploadPart:
+async def _upload_part(request: Request) -> UploadPart:
     """Read Upload-Offset and Upload-Length, else Content-Range, else Content-Length. Raises Invalid."""
     offset, total = _content_range(request.headers.get("content-range"))
     offset = _number(request, "upload-offset", offset)

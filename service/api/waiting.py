@@ -33,7 +33,7 @@ async def unchanged(request: Request, state: ApiState, run_id: str) -> Response 
     wanted, secret = request.headers.get("if-none-match"), bearer(request)
     if wanted is None or not secret or "\x00" in secret:
         return None
-    async with state.db.reading() as tx:
+    async with state.db.statement() as tx:
         found = await token_and_revision(tx, secret[:PREFIX_LENGTH], run_id)
     if found is None or found.revision is None or found.kind != "api":
         return None
@@ -75,7 +75,7 @@ async def wait_for(
 
 
 async def _look(state: ApiState, caller: Caller, run_id: str) -> StreamState:
-    async with state.db.reading() as tx:
+    async with state.db.statement() as tx:
         found = await stream_state(tx, caller.project_id, run_id, caller.token.id)
     if found is None:
         raise NotFound("not_found")
