@@ -61,6 +61,7 @@ async def test_takeovers_by_new_links(rig: Rig, seed: int) -> None:
     assert exited.report.code == 5
 
 
+@pytest.mark.timeout(20)
 async def test_a_new_link_begins_at_the_last_acknowledged_byte(rig: Rig) -> None:
     link = await rig.up()
     await link.start(rig.shell("printf 0123456789; sleep 0.2; printf abc"))
@@ -77,6 +78,7 @@ async def test_a_new_link_begins_at_the_last_acknowledged_byte(rig: Rig) -> None
     assert await anext(link.output()) == Frame("stdout", 10, b"abc")
 
 
+@pytest.mark.timeout(20)
 async def test_the_exit_waits_for_acknowledgements_and_is_repeated(rig: Rig) -> None:
     link = await rig.up()
     await link.start(rig.shell("echo x; exit 4"))
