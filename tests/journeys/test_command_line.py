@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.journeys.stack import Stack
+from workstead.errors import Forbidden
 from workstead.sync import Client
 
 WORKSTEAD = Path(sys.executable).with_name("workstead")
@@ -103,3 +104,15 @@ def test_one_run_can_be_looked_at(stack: Stack, folder: Path) -> None:
     assert workstead(stack, "artifacts", "get", run.id, "output/answers.json", "-o", target).returncode == 1
     with Client(stack.url, stack.token) as client:
         client.runs.delete(run.id)
+
+
+def test_a_token_made_on_the_server_opens_its_scope_only(stack: Stack) -> None:
+    command = [WORKSTEAD, "token", "create", "--scope", "runs:read", "--note", "journey"]
+    env = {**os.environ, "WORKSTEAD_DATA_DIR": str(stack.data_dir)}
+    made = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=True)
+    with Client(stack.url, made.stdout.strip()) as client:
+        me = client.me()
+        assert (me.scopes, me.note) == (["runs:read"], "journey")
+        assert len(list(client.runs.list(limit=1))) <= 1
+        with pytest.raises(Forbidden):
+            client.agents.create("any@1")

@@ -26,6 +26,6 @@ def serve(data_dir: DataDir = None, port: Port = None) -> None:
 @in_words
 def create_token(scope: Scopes = None, note: Note = "", data_dir: DataDir = None) -> None:
     """Make a token and print it, once."""
-    scopes = ["--scopes", ",".join(scope)] if scope else []
+    scopes = [argument for name in scope or [] for argument in ("--scope", name)]
     notes = ["--note", note] if note else []
-    replace_by_service(["token", *scopes, *notes], environment(data_dir, None))
+    replace_by_service(["token", "create", *scopes, *notes], environment(data_dir, None))
