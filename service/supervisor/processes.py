@@ -64,7 +64,6 @@ class Supervisor:
 
     async def run(self) -> None:
         """Return after :meth:`stop`. An error in the keeping itself (a bug) is raised."""
-        self.announce("ready")
         trim = asyncio.create_task(self._trim_logs(), name="trim logs")
         stop = asyncio.create_task(self._stopping.wait(), name="stop")
         waits: set[asyncio.Task[Any]] = {trim, stop, *self._tasks.values()}

@@ -76,8 +76,10 @@ class _Serve:
                 # no thread may be around when children are forked
                 await asyncio.get_running_loop().shutdown_default_executor()
                 self._start(children, url, url_variable)
-                if on_ready is not None and not self._supervisor.stopping:
-                    on_ready(url)
+                if not self._supervisor.stopping:
+                    self._supervisor.announce("ready")
+                    if on_ready is not None:
+                        on_ready(url)
                 await self._supervisor.run()
         finally:
             if self._database is not None:

@@ -19,7 +19,7 @@ from service.supervisor import leftovers, proc
 from service.supervisor.account import SYSTEM_USER, server_account
 from service.supervisor.cluster import Cluster
 from service.supervisor.postgres import EmbeddedPostgres
-from tests.fixtures.postgres import open_directory, plain_url
+from tests.fixtures.postgres import link_binaries, open_directory, plain_url
 
 ROOT = os.geteuid() == 0
 only_root = pytest.mark.skipif(not ROOT, reason="changes the uid")
@@ -27,8 +27,9 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def data_dir() -> Iterator[Path]:
+def data_dir(postgres_server: EmbeddedPostgres) -> Iterator[Path]:
     with open_directory() as directory:
+        link_binaries(postgres_server, directory)
         yield directory
 
 
@@ -306,7 +307,8 @@ def test_a_directory_that_the_servers_user_cannot_enter_is_named(data_dir: Path)
 def test_half_made_things_of_an_earlier_start_are_made_anew(data_dir: Path) -> None:
     _make(data_dir)
     binary = next(data_dir.glob("pg-bin-*/*/*/bin/postgres"))
-    os.truncate(binary, 1000)
+    binary.unlink()
+    binary.write_bytes(b"cut short")
     shutil.rmtree(data_dir / "pg")
     (data_dir / "pg.new").mkdir()
     (data_dir / "pg.new" / "PG_VERSION").write_text("18\n")

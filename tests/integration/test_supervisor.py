@@ -19,7 +19,7 @@ from service.supervisor.account import server_account
 from service.supervisor.cluster import Cluster
 from service.supervisor.postgres import EmbeddedPostgres
 from service.supervisor.status import Status, read_status
-from tests.fixtures.postgres import open_directory, plain_url
+from tests.fixtures.postgres import link_binaries, open_directory, plain_url
 
 REPOSITORY = Path(__file__).parents[2]
 SLEEPER = ["/bin/sleep", "1000"]
@@ -27,8 +27,9 @@ GONE_S = 5
 
 
 @pytest.fixture
-def data_dir() -> Iterator[Path]:
+def data_dir(postgres_server: EmbeddedPostgres) -> Iterator[Path]:
     with open_directory() as directory:
+        link_binaries(postgres_server, directory)
         yield directory
 
 
