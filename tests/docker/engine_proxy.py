@@ -18,17 +18,27 @@ class FaultyProxy:
         self._engine = engine
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._serve(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         upstream_in, upstream_out = await asyncio.open_unix_connection(str(self._engine))
         requests = asyncio.create_task(_copy(reader, upstream_out))
-        self._tasks.add(requests)
-        requests.add_done_callback(self._tasks.discard)
         try:
             await self._answers(upstream_in, writer)
         except (ConnectionError, TimeoutError):
             pass
         finally:
             requests.cancel()
+            await asyncio.gather(requests, return_exceptions=True)
             for end in (writer, upstream_out):
                 end.close()
 
@@ -66,8 +76,9 @@ async def faulty_engine(folder: Path, engine: Path) -> AsyncGenerator[tuple[Faul
     """Give the proxy and the URL to reach the engine through it."""
     proxy = FaultyProxy(engine)
     path = folder / "engine.sock"
-    server = await asyncio.start_unix_server(proxy.serve, str(path))
+    server = await asyncio.start_unix_server(proxy.accept, str(path))
     try:
         yield proxy, f"unix://{path}"
     finally:
         server.close()
+        await proxy.close()
