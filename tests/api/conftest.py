@@ -1,4 +1,4 @@
-"""The API over the real store: a database per test, two projects, a client each."""
+"""The API over the real store: projects of their own for each test, in one database (that tenancy holds is tested)."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -12,10 +12,11 @@ from service.api.state import ApiConfig, ApiState
 from service.store.blobs import BlobStore
 from service.store.database import Database
 from service.store.notifications import Notifications
+from service.supervisor.postgres import EmbeddedPostgres
 from tests.api.helpers import BASE, Tenant, make_tenant, served
-from tests.fixtures.postgres import database_template, database_url, postgres_server
+from tests.fixtures.postgres import database_template, new_database, postgres_server
 
-__all__ = ["database_template", "database_url", "postgres_server"]
+__all__ = ["database_template", "postgres_server"]
 
 
 @pytest.fixture(autouse=True)
@@ -26,11 +27,17 @@ def quiet_logs() -> Iterator[None]:
     structlog.reset_defaults()
 
 
+@pytest.fixture(scope="session")
+def shared_url(postgres_server: EmbeddedPostgres, database_template: str) -> Iterator[str]:
+    with new_database(postgres_server, database_template) as url:
+        yield url
+
+
 @pytest.fixture
-async def state(database_url: str, tmp_path: Path) -> AsyncIterator[ApiState]:
-    db = Database(database_url, pool_size=8)
+async def state(shared_url: str, tmp_path: Path) -> AsyncIterator[ApiState]:
+    db = Database(shared_url, pool_size=8)
     config = ApiConfig(public_url=BASE, max_json_bytes=1 << 20)
-    async with Notifications(database_url) as notifications:
+    async with Notifications(shared_url) as notifications:
         yield ApiState(db, notifications, BlobStore(tmp_path / "blobs"), config)
     await db.close()
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import secrets
 import socket
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -136,7 +137,7 @@ def file_entry(path: str, data: bytes, mime: str | None = None) -> tuple[Artifac
 @asynccontextmanager
 async def make_tenant(state: ApiState, app: FastAPI, name: str) -> AsyncGenerator[Tenant]:
     async with state.db.transaction() as tx:
-        project = await projects.create(tx, name)
+        project = await projects.create(tx, f"{name}-{secrets.token_hex(6)}")
         _, secret = await tokens.mint(tx, project.id, ["admin"])
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     headers = {"Authorization": f"Bearer {secret}"}
