@@ -79,6 +79,16 @@ async def test_a_new_link_begins_at_the_last_acknowledged_byte(rig: Rig) -> None
 
 
 @pytest.mark.timeout(20)
+async def test_bytes_sent_again_are_not_handed_on_again(rig: Rig) -> None:
+    link = await rig.up()
+    await link.start(rig.shell("printf 0123456789; sleep 0.3; printf abc"))
+    output = link.output()
+    assert await anext(output) == Frame("stdout", 0, b"0123456789")
+    link.drop_connection()  # nothing was acknowledged: the launcher sends it all again
+    assert await anext(output) == Frame("stdout", 10, b"abc")
+
+
+@pytest.mark.timeout(20)
 async def test_the_exit_waits_for_acknowledgements_and_is_repeated(rig: Rig) -> None:
     link = await rig.up()
     await link.start(rig.shell("echo x; exit 4"))
