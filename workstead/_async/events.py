@@ -11,8 +11,8 @@ from workstead.errors import Disconnected, Problem, ProtocolError, Unavailable
 from workstead.models import Event
 from workstead.sse import Message, SseParser
 
-CONNECTIONS_WITHOUT_NEWS = 20
-"""Connections in a row that brought no event before the stream gives up (some minutes)."""
+CONNECTIONS_WITHOUT_NEWS = 60
+"""Connections in a row that brought no event before the stream gives up (about five minutes)."""
 
 
 async def stream_events(http: AsyncTransport, path: str, after: int, until: str) -> AsyncIterator[Event]:

@@ -12,8 +12,8 @@ from workstead.errors import Disconnected, Problem, ProtocolError, Unavailable
 from workstead.models import Event
 from workstead.sse import Message, SseParser
 
-CONNECTIONS_WITHOUT_NEWS = 20
-"""Connections in a row that brought no event before the stream gives up (some minutes)."""
+CONNECTIONS_WITHOUT_NEWS = 60
+"""Connections in a row that brought no event before the stream gives up (about five minutes)."""
 
 
 def stream_events(http: SyncTransport, path: str, after: int, until: str) -> Iterator[Event]:
