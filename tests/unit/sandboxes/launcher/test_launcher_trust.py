@@ -346,6 +346,19 @@ async def test_a_flood_of_connections_does_not_keep_the_launcher_out(rig: Rig) -
             attacker.kill()
 
 
+async def test_failed_connections_are_taken_at_a_bounded_rate(rig: Rig) -> None:
+    link = await rig.link(wait=False)
+    started = time.monotonic()
+    while time.monotonic() < started + 1.5:
+        try:
+            _, writer = await connect(rig)
+        except BlockingIOError:  # the kernel's queue is full
+            await asyncio.sleep(0.001)
+            continue
+        writer.close()
+    assert 0 < link.rejected <= 16 + 160 * (time.monotonic() - started)
+
+
 async def test_a_frozen_launcher_delays_but_loses_nothing(rig: Rig) -> None:
     link = await rig.up()
     await link.start(rig.shell("echo a; sleep 0.2; echo b"))
