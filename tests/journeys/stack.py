@@ -75,18 +75,13 @@ class Stack:
             raise RuntimeError(f"serve ended with {self._process.returncode}: {self.log('serve')[-3000:]}")
         try:
             access = json.loads((self.data_dir / "client.json").read_text())
-            self._disconnect()
-            self._http = httpx.Client(
-                base_url=access["url"], headers={"Authorization": f"Bearer {access['token']}"}, timeout=30
-            )
+            before, headers = self._http, {"Authorization": f"Bearer {access['token']}"}
+            self._http = httpx.Client(base_url=access["url"], headers=headers, timeout=30)
+            if before is not None:
+                before.close()
             return self._http.get("/readyz").status_code == 200
         except (OSError, ValueError, httpx.HTTPError):
             return False
-
-    def _disconnect(self) -> None:
-        if self._http is not None:
-            self._http.close()
-            self._http = None
 
     @property
     def http(self) -> httpx.Client:
@@ -126,13 +121,17 @@ class Stack:
             self._process.wait(timeout=10)
             self.start()
 
+    def signal(self, name: str, number: signal.Signals) -> None:
+        os.kill(self.pid(name), number)
+
     def stop(self) -> None:
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
             self._process.wait(timeout=40)
 
     def close(self, *, keep: bool = False) -> None:
-        self._disconnect()
+        if self._http is not None:
+            self._http.close()
         self.stop()
         if not keep:
             deployment = self.data_dir / "deployment"
@@ -157,7 +156,7 @@ class Stack:
         while True:
             try:
                 answer = self.http.request(method, path, **kwargs)
-            except httpx.TransportError:
+            except (httpx.TransportError, RuntimeError):  # RuntimeError: the client of before a restart was closed
                 answer = None
             if answer is not None and answer.status_code not in (503, 502, 500):
                 assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
