@@ -212,3 +212,13 @@ async def pause_stops_and_unpause_goes_on(bench: Bench) -> None:
         ran = await drain(sandbox)
         assert len(ran.stdout.split()) == 20
         assert time.monotonic() - began > 1.4
+
+
+@LIFE.add()
+async def a_paused_one_is_killed_at_once(bench: Bench) -> None:
+    async with bench.sandbox() as sandbox:
+        await sandbox.start(Command(["sleep", "60"], ENV))
+        await sandbox.pause()
+        began = time.monotonic()
+        assert (await sandbox.kill()).state is ContainerState.EXITED
+        assert time.monotonic() - began < 5

@@ -29,8 +29,9 @@ async def backend(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Doc
 
 async def bench_on(backend: DockerBackend, runtime: str) -> Bench:
     """Give a bench on a runtime; skip (in CI: fail) where the engine offers it but the self-test does not."""
-    if runtime not in await backend.offered_runtimes():
-        reason = backend.runtime_checks[runtime].reason
+    check = await backend.check(runtime)
+    if not check.offered:
+        reason = check.reason
         if "has no runtime" in reason:
             pytest.skip(reason)
         missing(f"{runtime}: {reason}")

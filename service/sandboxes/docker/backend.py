@@ -60,7 +60,7 @@ class DockerBackend(SandboxBackend):
         self._handles = Handles(self.data_dir)
         self._open: dict[str, DockerSandbox] = {}
         self._ready_lock = asyncio.Lock()
-        self._check_lock = asyncio.Lock()
+        self._check_locks = {runtime: asyncio.Lock() for runtime in self._wanted}
         self._attach_lock = asyncio.Lock()
         self._parts: _Parts | None = None
         self._checks: dict[str, RuntimeCheck] = {}
@@ -76,22 +76,25 @@ class DockerBackend(SandboxBackend):
         return store.kind, store.soft
 
     async def offered_runtimes(self) -> Sequence[str]:
+        return [runtime for runtime in self._wanted if (await self.check(runtime)).offered]
+
+    async def check(self, runtime: str) -> RuntimeCheck:
+        """Return what the self-test of a runtime says; it is tried once per process."""
+        if runtime not in self._wanted:
+            return RuntimeCheck(runtime, offered=False, reason=f"runtime {runtime!r} is not configured here")
         parts = await self._ready()
-        async with self._check_lock:
-            for runtime in self._wanted:
-                if runtime not in self._checks:
-                    self._checks[runtime] = await self._check(parts, runtime)
-        return [name for name, check in self._checks.items() if check.offered]
+        async with self._check_locks[runtime]:
+            if runtime not in self._checks:
+                self._checks[runtime] = await self._try_runtime(parts, runtime)
+            return self._checks[runtime]
 
     async def resolve_image(self, name: str) -> str:
         return await self.images.resolve(name)
 
     async def make(self, spec: SandboxSpec) -> DockerSandbox:
-        if spec.runtime not in await self.offered_runtimes():
-            known = self._checks.get(spec.runtime)
-            raise SandboxRefused(
-                "runtime_not_offered", known.reason if known else f"{spec.runtime!r} is not known here"
-            )
+        check = await self.check(spec.runtime)
+        if not check.offered:
+            raise SandboxRefused("runtime_not_offered", check.reason)
         return await self._make(spec)
 
     async def attach(self, sandbox_id: str) -> DockerSandbox:
@@ -173,7 +176,7 @@ class DockerBackend(SandboxBackend):
         known = words(info.get("Runtimes"))
         return _Parts(store, traces, maker, tuple(r for r in self._wanted if r in known))
 
-    async def _check(self, parts: _Parts, runtime: str) -> RuntimeCheck:
+    async def _try_runtime(self, parts: _Parts, runtime: str) -> RuntimeCheck:
         if runtime not in parts.runtimes:
             return RuntimeCheck(runtime, offered=False, reason=f"the engine has no runtime {runtime!r}")
         return await check_runtime(self._make, self.images.resolve, self._check_image, runtime)

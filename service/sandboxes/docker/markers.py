@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+DAEMON = "dockerd"
+"""Another name at the socket is systemd or a proxy: its restart is not the engine's."""
 PID_FILES = (Path("/run/docker.pid"), Path("/var/run/docker.pid"))
 
 
@@ -44,7 +46,7 @@ def read_markers(url: str, engine_id: str) -> EngineMarkers:
 
 def _daemon_pid(url: str) -> int | None:
     pid = _peer_pid(url.removeprefix("unix://")) if url.startswith("unix://") else None
-    if pid is not None and pid > 1:
+    if pid is not None and _name(pid).startswith(DAEMON):
         return pid
     for path in PID_FILES:
         try:
@@ -52,6 +54,13 @@ def _daemon_pid(url: str) -> int | None:
         except (OSError, ValueError):
             continue
     return None
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _peer_pid(path: str) -> int | None:

@@ -64,6 +64,7 @@ class DockerSandbox(Sandbox):
         self._forget = forget
         self._oom_kills = 0
         self._pid = 0
+        self._paused = False
         self._watch = DeathWatch(self.inspect, link.mark_lost)
 
     @property
@@ -152,6 +153,9 @@ class DockerSandbox(Sandbox):
         before = await self.inspect()  # the memory group's counter vanishes with the container
         if before.state is ContainerState.RUNNING:
             with suppress(SandboxGone):
+                if self._paused and self.spec.runtime != "runc":
+                    # gVisor does not die while it is frozen: the engine would wait ten seconds for it.
+                    await self._engine.unpause(self.handle.container)
                 await self._engine.kill(self.handle.container)
         after = await self.inspect()
         if after.state is ContainerState.RUNNING:
@@ -177,6 +181,7 @@ class DockerSandbox(Sandbox):
         running = bool(state["Running"])
         if running:
             self._pid = int(state["Pid"])
+            self._paused = bool(state.get("Paused"))
             self._count()
         if state.get("OOMKilled"):
             self._oom_kills = max(self._oom_kills, 1)
