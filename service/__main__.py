@@ -22,6 +22,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("worker", help="runs sandboxes on this host's engine")
     commands.add_parser("grader", help="grades deliverables")
     commands.add_parser("migrate", help="bring the database's schema to this version")
+    commands.add_parser("gc", help="remove blobs that nothing refers to")
     openapi = commands.add_parser("openapi", help="write api_schema/")
     openapi.add_argument("--check", action="store_true", help="only compare; exit 1 if anything differs")
     token = commands.add_parser("token", help="make an API token; it is printed once")
@@ -40,6 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = Settings()
         if args.command == "token":
             print(wiring.mint_token(settings, args.project, args.scope or ["admin"], args.note))  # noqa: T201
+        elif args.command == "gc":
+            print(f"{wiring.collect_garbage(settings)} bytes freed")  # noqa: T201
         else:
             wiring.COMMANDS[args.command](settings)
     except (WorksteadError, ValueError, pydantic.ValidationError) as error:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import TypeVar
 
 import uvicorn
 
@@ -35,6 +36,8 @@ from service.workers.grader import GraderConfig, run_grader
 from service.workers.heartbeat import Beating
 from service.workers.host import HostConfig, run_host
 from service.workers.watchdog import Watching
+
+T = TypeVar("T")
 
 
 def run_serve(settings: Settings) -> None:
@@ -76,17 +79,27 @@ def run_migrate(settings: Settings) -> None:
 def mint_token(settings: Settings, project: str, scopes: list[str], note: str) -> str:
     """Return a new token's secret. Without a database URL the embedded PostgreSQL of the data directory is used."""
 
-    async def mint() -> str:
-        url = settings.require_database_url() if settings.database_url else EmbeddedPostgres(settings.data_dir).url
-        db = Database(url, pool_size=1)
-        try:
-            async with db.transaction() as tx:
-                owner = await projects.find_or_create(tx, project)
-                return (await tokens.mint(tx, owner.id, scopes, note))[1]
-        finally:
-            await db.close()
+    async def mint(db: Database) -> str:
+        async with db.transaction() as tx:
+            owner = await projects.find_or_create(tx, project)
+            return (await tokens.mint(tx, owner.id, scopes, note))[1]
 
-    return asyncio.run(mint())
+    return asyncio.run(_with_database(settings, mint))
+
+
+def collect_garbage(settings: Settings) -> int:
+    """Remove blobs that nothing refers to and nobody touched for a day; return bytes freed."""
+    return asyncio.run(_with_database(settings, BlobStore(settings.blob_dir).gc))
+
+
+async def _with_database(settings: Settings, work: Callable[[Database], Awaitable[T]]) -> T:
+    """Run ``work`` on the database of the settings, or on the embedded one that ``serve`` is running here."""
+    url = settings.require_database_url() if settings.database_url else EmbeddedPostgres(settings.data_dir).url
+    db = Database(url, pool_size=1)
+    try:
+        return await work(db)
+    finally:
+        await db.close()
 
 
 def openapi(directory: Path, *, only_check: bool) -> int:
