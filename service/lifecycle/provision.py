@@ -86,6 +86,7 @@ async def _bound(ctx: Context, attempt: AttemptRow, work: Work, made: list[Sandb
 
 
 async def _start(ctx: Context, attempt: AttemptRow, work: Work, sandbox: Sandbox) -> None:
+    fresh = attempt.deadline_at is None
     left = work.seconds_left if attempt.deadline_at is not None else work.run.limits.wall_clock_s
     plan = _plan(work, int(ctx.clock.now().timestamp() + left), left)
     if attempt.deadline_at is None:
@@ -98,7 +99,9 @@ async def _start(ctx: Context, attempt: AttemptRow, work: Work, sandbox: Sandbox
     ctx.crash.reach("provision.started")
 
     async def running(tx: Tx) -> None:
-        row = await attempts.advance(tx, attempt, AttemptState.RUNNING)
+        # The clock starts with the program; one that an earlier process may have started keeps its deadline.
+        deadline = work.run.limits.wall_clock_s if fresh else None
+        row = await attempts.advance(tx, attempt, AttemptState.RUNNING, deadline_in_s=deadline)
         if row.started_at is not None:
             took = (row.started_at - row.created_at).total_seconds()
             await runs.update(tx, attempt.run_id, provision_s=max(0.0, took))

@@ -45,7 +45,8 @@ async def _steps(ctx: Context, attempt: AttemptRow, patience: Patience) -> None:
         if problem is None:
             failures, pause = 0, patience.first_pause_s
             continue
-        failures += not _is_away(problem)
+        # A database or a disk that is away will come back; the run is held, not burnt.
+        failures += not isinstance(problem, Unavailable)
         if failures >= patience.tries:
             evidence = {"engine_error": f"step after {now.state} failed: {type(problem).__name__}: {problem}"[:500]}
             await fail_attempt(ctx, now, EndedBecause.INFRA_ERROR, evidence)
@@ -69,10 +70,6 @@ async def _one_step(ctx: Context, attempt: AttemptRow) -> Exception | None:
         log.exception("step_failed", state=attempt.state)
         return error
     return None
-
-
-def _is_away(problem: Exception) -> bool:
-    return isinstance(problem, Unavailable) and problem.type == "database_unavailable"
 
 
 async def _reload(ctx: Context, attempt: AttemptRow) -> AttemptRow | None:

@@ -4,6 +4,7 @@ Whoever holds both the file lock and the database lock of a host id knows that n
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -62,8 +63,9 @@ async def run_host(ctx: Context, config: HostConfig, stop: asyncio.Event) -> Non
         try:
             await _until_stopped(ctx, config, claims, stop, lock_lost)
         finally:
-            async with asyncio.timeout(DRAIN_S):
-                await claims.stop()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(DRAIN_S):
+                    await claims.stop()
 
 
 async def _register(ctx: Context, config: HostConfig, epoch: str) -> HostRow:
