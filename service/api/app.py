@@ -1,5 +1,7 @@
 """The HTTP API as one application, made from :class:`ApiState`. The pages are put onto it by wiring."""
 
+from typing import Any
+
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 from prometheus_client import CollectorRegistry
@@ -7,7 +9,7 @@ from prometheus_client import CollectorRegistry
 from service.api import problems
 from service.api.edge import Edge
 from service.api.metrics import Metrics
-from service.api.problems import Problem
+from service.api.problems import MEDIA_TYPE, Problem
 from service.api.resources import (
     agents,
     artifacts,
@@ -32,6 +34,19 @@ RESOURCES = (
 EXPOSED = ["ETag", "Link", "Location", "Retry-After", "X-Request-Id", "Idempotent-Replay", "Upload-Offset"]
 
 
+class _Api(FastAPI):
+    def openapi(self) -> dict[str, Any]:
+        """Return the description, with how callers say who they are and the type that problems really have."""
+        if self.openapi_schema is None:
+            found = super().openapi()
+            found["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+            found["security"] = [{"token": []}]
+            for operation in (o for item in found["paths"].values() for o in item.values()):
+                content = operation["responses"]["4XX"]["content"]
+                content[MEDIA_TYPE] = content.pop("application/json")
+        return super().openapi()
+
+
 def create_app(state: ApiState) -> FastAPI:
     """Return the API. Whoever serves it starts ``state.notifications`` and closes ``state.db``."""
     app = describe()
@@ -53,7 +68,7 @@ def create_app(state: ApiState) -> FastAPI:
 
 def describe() -> FastAPI:
     """Return the API's routes and handlers without anything to run them on: enough for its schema."""
-    app = FastAPI(
+    app = _Api(
         title="Workstead",
         version=API_VERSION,
         summary="Runs AI agents on real work in sandboxes and grades what they deliver.",

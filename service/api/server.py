@@ -9,17 +9,28 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEADERS_WAIT_S = 15.0
 """Most seconds from a connection's start, or a request's first byte, to the end of its headers."""
+MAX_HEAD_BYTES = 2 << 20
+"""Most bytes that are taken in before a request's headers are complete; Edge answers what is merely too large."""
 MAX_CONNECTIONS = 2000
 
 
 class BoundedHttp(HttpToolsProtocol):
-    """uvicorn closes idle connections, but waits for ever for the rest of a request's headers: this one does not."""
+    """uvicorn waits for ever for the rest of a request's headers, and takes any amount of them: this one does not."""
 
     _headers_timer: asyncio.TimerHandle | None = None
+    _head_bytes = 0
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._start_timer()
+
+    def data_received(self, data: bytes) -> None:
+        if self._headers_timer is not None:
+            self._head_bytes += len(data)
+            if self._head_bytes > MAX_HEAD_BYTES:
+                self._give_up()
+                return
+        super().data_received(data)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -35,14 +46,15 @@ class BoundedHttp(HttpToolsProtocol):
 
     def _start_timer(self) -> None:
         self._stop_timer()
-        self._headers_timer = self.loop.call_later(HEADERS_WAIT_S, self._too_slow)
+        self._head_bytes = 0
+        self._headers_timer = self.loop.call_later(HEADERS_WAIT_S, self._give_up)
 
     def _stop_timer(self) -> None:
         if self._headers_timer is not None:
             self._headers_timer.cancel()
             self._headers_timer = None
 
-    def _too_slow(self) -> None:
+    def _give_up(self) -> None:
         if not self.transport.is_closing():
             self.transport.close()
 

@@ -111,6 +111,26 @@ async def test_slow_headers_and_bodies_are_cut(tenant: Tenant, url: str, monkeyp
     writer.close()
 
 
+@pytest.mark.fault(61, 96)
+async def test_headers_are_bounded(tenant: Tenant, url: str) -> None:
+    port = int(url.rpartition(":")[2])
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"GET /v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + b"x" * 1_000_000 + b"\r\n\r\n")
+    assert (await asyncio.wait_for(reader.readuntil(b"\r\n"), 5)).startswith(b"HTTP/1.1 401")
+    writer.close()
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"GET /v1/me HTTP/1.1\r\n" + b"".join(b"X-%d: y\r\n" % i for i in range(300_000)))
+    assert await asyncio.wait_for(_until_closed(reader), 5)
+    writer.close()
+
+
+async def _until_closed(reader: asyncio.StreamReader) -> bool:
+    try:
+        return await reader.read() == b""
+    except ConnectionError:
+        return True
+
+
 async def test_health_and_metrics(anonymous: httpx.AsyncClient) -> None:
     assert (await anonymous.get("/healthz")).json() == {"status": "ok"}
     assert (await anonymous.get("/readyz")).json() == {"status": "ok"}

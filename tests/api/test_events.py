@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+import socket
 import statistics
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -12,6 +13,8 @@ from typing import Any
 import httpx
 import pytest
 
+from service.api import event_stream
+from service.domain.errors import Unavailable
 from service.domain.events import NewEvent
 from service.store import events
 from tests.api.helpers import Tenant
@@ -179,11 +182,7 @@ async def test_streams_are_counted_and_bounded(tenant: Tenant, url: str) -> None
     async with opened(f"{url}/v1/runs/{run['id']}/events", tenant.bearer) as response:
         await anext(response.aiter_lines())
         assert tenant.state.open_streams == 1
-    for _ in range(100):
-        if tenant.state.open_streams == 0:
-            break
-        await asyncio.sleep(0.02)
-    assert tenant.state.open_streams == 0
+    await _streams(tenant, 0)
 
 
 async def test_an_event_is_at_the_client_at_once(tenant: Tenant, url: str) -> None:
@@ -218,3 +217,72 @@ async def test_odd_text_stays_one_frame(tenant: Tenant, url: str) -> None:
     message = next(json.loads(f["data"]) for f in found if "agent.message" in f.get("data", ""))
     assert message["payload"]["text"] == odd
     assert sum(f.get("event") == "end" for f in found) == 1
+
+
+async def test_silence_has_a_heartbeat(tenant: Tenant, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_stream, "REREAD_S", 0.05)
+    monkeypatch.setattr(event_stream, "HEARTBEAT_S", 0.2)
+    run = await tenant.run()
+    async with opened(f"{url}/v1/runs/{run['id']}/events", tenant.bearer) as response:
+        beats = 0
+        async for line in response.aiter_lines():
+            beats += line.startswith(":")
+            if beats == 2:
+                break
+    assert beats == 2
+
+
+async def test_a_client_that_does_not_read_is_cut(tenant: Tenant, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_stream, "SEND_S", 0.5)
+    run = await tenant.run()
+    attempt = await tenant.start(run["id"])
+    port = int(url.rpartition(":")[2])
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(client, ("127.0.0.1", port))
+        head = f"GET /v1/runs/{run['id']}/events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n"
+        await loop.sock_sendall(client, f"{head}Authorization: Bearer {tenant.secret}\r\n\r\n".encode())
+        await _streams(tenant, 1)
+        for first in range(0, 800, 100):
+            await tenant.say(attempt, *["x" * 10_000] * 100, first=first)
+        await _streams(tenant, 0)
+
+
+async def _streams(tenant: Tenant, wanted: int) -> None:
+    """Wait until so many streams are open."""
+    for _ in range(500):
+        if tenant.state.open_streams == wanted:
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"{tenant.state.open_streams} streams are open")
+
+
+@pytest.mark.fault(116)
+async def test_a_database_that_goes_away_cuts_the_stream_and_loses_nothing(
+    tenant: Tenant, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = await tenant.run()
+    attempt = await tenant.start(run["id"])
+    read, fails = events.read, [False]
+
+    async def failing(*arguments: Any) -> Any:
+        if fails[0]:
+            raise Unavailable("database_unavailable")
+        return await read(*arguments)
+
+    monkeypatch.setattr(event_stream.events, "read", failing)
+    seen: list[int] = []
+    with pytest.raises(httpx.RemoteProtocolError):
+        async with opened(f"{url}/v1/runs/{run['id']}/events", tenant.bearer) as response:
+            async for frame in frames(response):
+                seen += [int(frame["id"])] if "id" in frame else []
+                if '"running"' in frame.get("data", ""):
+                    fails[0] = True
+                    await tenant.say(attempt, "while it is away")
+    fails[0] = False
+    await tenant.finish(run["id"])
+    rest = await collect(url, tenant, run["id"], f"?after={seen[-1]}")
+    seen += [int(f["id"]) for f in rest if "id" in f]
+    assert seen == list(range(1, json.loads(rest[-1]["data"])["last_seq"] + 1))
