@@ -66,6 +66,16 @@ async def test_priority_then_age(db: Database, seeds: Seeds) -> None:
     assert order == [made[i].id for i in (3, 1, 0, 2)]
 
 
+async def test_priority_goes_before_fairness(db: Database, seeds: Seeds) -> None:
+    async with db.transaction() as tx:
+        other = await seed(tx, "beta")
+        low = await add_run(tx, other)
+        high = [await add_run(tx, seeds, priority=1) for _ in range(3)]
+        host = await add_host(tx)
+    order = [(await _claim(db, host, 1))[0].run_id for _ in range(4)]
+    assert order == [*(r.id for r in high), low.id]
+
+
 async def test_requirements(db: Database, seeds: Seeds) -> None:
     async with db.transaction() as tx:
         await add_run(tx, seeds, environment="desktop")
