@@ -14,9 +14,10 @@ from service.domain.run_states import Flag
 from service.lifecycle.context import Context
 from service.lifecycle.recorder import Batch, Budget, Recorder
 from service.sandboxes.contract import Exited, LauncherLost, Sandbox
-from service.store import attempts, runs
-from service.store.cleaning import clean_text
+from service.store import output, runs
+from service.store.cleaning import clean_str, clean_text
 from service.store.database import Tx, retrying
+from service.store.fences import check_fence
 from service.store.rows import AttemptRow, RunRow
 
 FULL_BYTES = 2 * MIB
@@ -124,9 +125,16 @@ class OutputPump:
 async def _store(ctx: Context, tx: Tx, attempt: AttemptRow, batch: Batch, stored: dict[str, int]) -> None:
     if batch.events:
         await ctx.log.append(tx, attempt.run_id, attempt.n, attempt.fence, batch.events)
-    await attempts.update(tx, attempt, offsets=stored)
-    if batch.text_bytes:
-        counters = {"output_text_bytes": batch.text_bytes, "turns": batch.turns, "tool_calls": batch.tool_calls}
-        await runs.bump(tx, attempt.run_id, doing=batch.doing, **counters)
+    else:
+        await check_fence(tx, attempt.run_id, attempt.n, attempt.fence)
+    await output.note(
+        tx,
+        attempt,
+        stored,
+        text_bytes=batch.text_bytes,
+        turns=batch.turns,
+        tool_calls=batch.tool_calls,
+        doing=None if batch.doing is None else clean_str(batch.doing)[0],
+    )
     if batch.truncated:
         await runs.add_flags(tx, attempt.run_id, [Flag.OUTPUT_TRUNCATED])
