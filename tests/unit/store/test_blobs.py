@@ -200,3 +200,16 @@ def test_many_writers_of_one_blob(store: BlobStore) -> None:
     assert visible(store) == [SHA]
     assert store.read_bytes(SHA) == DATA
     assert leftovers(store) == []
+
+
+async def test_storing_again_makes_a_blob_young(store: BlobStore) -> None:
+    """The collector must not take what somebody has just been told is there."""
+    store.store_bytes(DATA)
+    ways = [lambda: store.store_bytes(DATA), lambda: store.exists(SHA)]
+    for way in ways:
+        os.utime(store.path(SHA), (0, 0))
+        way()
+        assert store.path(SHA).stat().st_mtime > 1e9
+    os.utime(store.path(SHA), (0, 0))
+    await store.put_stream(stream([DATA]), SHA)
+    assert store.path(SHA).stat().st_mtime > 1e9
