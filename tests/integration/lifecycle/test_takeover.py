@@ -20,7 +20,7 @@ CODE = f"""
 import json, sys, time
 for i in range({LINES}):
     print("line", i, flush=True)
-    if i % 50 == 0: time.sleep(0.02)
+    if i % 30 == 0: time.sleep(0.1)
 sys.stdout.write("\\u20ac")
 json.dump({RIGHT!r}, open("output/answers.json", "w"))
 """
@@ -59,7 +59,7 @@ WORKER_POINTS = [n for n in NAMES if not n.startswith(("submit", "grade"))]
 
 
 @pytest.mark.fault(111)
-@pytest.mark.parametrize(("point", "after"), [*((p, 0) for p in WORKER_POINTS), ("drive.streaming", 3)])
+@pytest.mark.parametrize(("point", "after"), [*((p, 0) for p in WORKER_POINTS), ("drive.streaming", 2)])
 async def test_the_next_worker_goes_on(stage: Stage, point: str, after: int) -> None:
     run = await stage.submit(await stage.task(), await stage.agent(code=CODE))
     first = stage.context(crash=DieAt(point=point, after=after))
