@@ -72,6 +72,8 @@ async def a_tool_over_memory_is_counted(bench: Bench) -> None:
             assert done.signal == 9
         except LauncherLost:
             pass
+        report = await sandbox.inspect()
+        assert report.oom_kills >= 1, "known while it still runs, not only after its end"
         assert await _oom_kills(sandbox) >= 1
 
 

@@ -1,6 +1,11 @@
 """A backend on this machine's engine, its data in a temporary directory; nothing of it may be left at the end."""
 
+import shutil
+import subprocess
+import tempfile
+import uuid
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -12,19 +17,23 @@ from service.testing.sandbox_bench import SMALL
 from service.testing.sandbox_suite import Bench
 from tests.needs import missing
 
-DEPLOYMENT = "tests"
-
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def backend(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[DockerBackend]:
-    data = tmp_path_factory.mktemp("docker")
-    made = DockerBackend(data, DEPLOYMENT + data.name.removeprefix("docker"))
+async def backend() -> AsyncIterator[DockerBackend]:
+    # Not pytest's own temporary directory: a mount left there would break every later session's clean-up.
+    data = Path(tempfile.mkdtemp(prefix="workstead-docker-"))
+    made = DockerBackend(data, f"tests-{uuid.uuid4().hex[:8]}")
     yield made
     for sandbox_id in await made.list_ids():
         await made.remove(sandbox_id)
     await made.close()
-    assert not [backing for _, backing in loopdev.table() if data in backing.parents]
-    assert not mounts.mounts_below(data)
+    left = [str(m) for m in mounts.mounts_below(data)], [d for d, backing in loopdev.table() if data in backing.parents]
+    for point in left[0]:
+        subprocess.run(["umount", "--lazy", point], check=True)  # noqa: ASYNC221 - at the end of the session
+    for device in left[1]:
+        subprocess.run(["losetup", "--detach", device], check=True)  # noqa: ASYNC221
+    shutil.rmtree(data, ignore_errors=True)
+    assert left == ([], [])
 
 
 async def bench_on(backend: DockerBackend, runtime: str) -> Bench:
