@@ -9,7 +9,7 @@ from service.sandboxes.contract import SandboxRefused
 from service.sandboxes.docker.backend import DockerBackend
 from service.testing.sandbox_bench import ENV, by_path, delivered, python, run
 from service.testing.sandbox_suite import Bench
-from tests.docker.hostile import built_image, hostile_image, image_with_files, labels, remove_image, volumes
+from tests.docker.hostile import built_image, docker, hostile_image, image_with_files, labels, remove_image, volumes
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -72,6 +72,15 @@ async def test_names_resolve_only_on_our_own_tags(backend: DockerBackend) -> Non
     for name in ("no-such-image", "../x", "scratch", "sha256:" + "0" * 64, "workstead/base:none"):
         with pytest.raises(SandboxRefused):
             await backend.resolve_image(name)
+    labelled = await asyncio.to_thread(
+        built_image, await backend.resolve_image("base"), ["LABEL org.workstead.image=spoofed"]
+    )
+    await asyncio.to_thread(docker, "tag", labelled, "foreign/spoofed:1")
+    try:
+        with pytest.raises(SandboxRefused):
+            await backend.resolve_image("spoofed")
+    finally:
+        await asyncio.to_thread(remove_image, "foreign/spoofed:1")
     resolved = await backend.resolve_image("base")
     assert resolved.startswith("sha256:")
     assert await backend.resolve_image(resolved) == resolved
