@@ -94,6 +94,18 @@ async def test_a_stream_tells_everything_and_its_end(tenant: Tenant, url: str) -
     assert [t for t in texts if t] == [f"{i}\r\n\u2028\ud7ff" for i in range(5)]
 
 
+async def test_the_end_comes_after_the_last_of_many_batches(
+    tenant: Tenant, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_stream, "BATCH", 3)
+    run = await tenant.run()
+    await tenant.say(await tenant.start(run["id"]), *map(str, range(10)))
+    await tenant.finish(run["id"])
+    found = await collect(url, tenant, run["id"])
+    last = json.loads(found[-1]["data"])["last_seq"]
+    assert [int(f["id"]) for f in found[1:-1]] == list(range(1, last + 1))
+
+
 async def test_a_reconnect_at_the_end_is_204(tenant: Tenant, url: str) -> None:
     run = await tenant.run()
     await tenant.finish(run["id"])
