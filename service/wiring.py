@@ -14,8 +14,11 @@ import uvicorn
 from service import logs
 from service.api import schema
 from service.api.app import create_app
+from service.api.auth import page_caller
 from service.api.server import uvicorn_config
 from service.api.state import ApiConfig, ApiState
+from service.dashboard.app import install as install_pages
+from service.dashboard.visitor import Dashboard
 from service.lifecycle.context import Context
 from service.lifecycle.crash_points import CrashPoints
 from service.lifecycle.grade import GradeContext
@@ -123,7 +126,9 @@ async def _api(settings: Settings, stack: AsyncExitStack) -> None:
         max_blob_bytes=settings.api.max_blob_bytes,
     )
     state = ApiState(db, notifications, BlobStore(settings.blob_dir), config, reach=_crash_points(settings).reach)
-    server = uvicorn.Server(uvicorn_config(create_app(state), settings.api.host, settings.api.port))
+    app = create_app(state)
+    install_pages(app, Dashboard(db, page_caller))
+    server = uvicorn.Server(uvicorn_config(app, settings.api.host, settings.api.port))
     await server.serve()
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from service.api import json_logs
+from service import logs
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def lines() -> Iterator[io.StringIO]:
     root = logging.getLogger()
     before = (root.level, root.handlers[:])
     stream = io.StringIO()
-    json_logs.configure("INFO", stream)
+    logs.configure("INFO", stream)
     yield stream
     structlog.reset_defaults()
     root.setLevel(before[0])
