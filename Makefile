@@ -8,6 +8,7 @@ SOURCES := $(wildcard service workstead tests migrations tools sandbox_images de
 FAST := $(wildcard tests/unit tests/contracts tests/api tests/architecture)
 SLOWER := $(wildcard tests/integration tests/docker tests/images tests/journeys tests/browser)
 PYTEST := $(BIN)/python -m pytest
+PYTEST_FAST := $(PYTEST) -q -n 2 --dist loadfile -m "not docker and not images and not slow and not load" $(FAST)
 
 .PHONY: help setup engine browser check static test test-all demo serve bench mutants images schema lock faults clean
 
@@ -31,13 +32,15 @@ static: setup ## ruff, types, import rules, generated files
 	bash tools/check_schema.sh
 
 check: static ## static checks and the tests that need no engine (< 90 s)
-	$(PYTEST) -q -m "not docker and not images and not slow and not load" $(FAST)
+	$(PYTEST_FAST)
 
 test: static images browser ## everything that CI runs: check, integration, docker, images, journeys, browser
-	$(PYTEST) -m "not slow and not load" $(FAST) $(SLOWER)
+	$(PYTEST_FAST)
+	$(PYTEST) -m "not slow and not load" $(SLOWER)
 
 test-all: static images browser ## `test` and the slow and load series
-	$(PYTEST) $(FAST) $(SLOWER)
+	$(PYTEST_FAST)
+	$(PYTEST) $(SLOWER)
 
 demo: images ## start the service, run real tasks, print events, verdicts and deliverables
 	$(BIN)/workstead demo
