@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from service.domain.agents import AgentSpec, ScaffoldManifest
+from service.domain.tasks import TaskManifest
 from service.lifecycle.clock import Clock
 from service.lifecycle.crash_points import CrashPoints
 from service.lifecycle.ports import NoWarmPool, Sandboxes, WarmPool
@@ -12,6 +14,9 @@ from service.store.database import Database
 from service.store.events import EventLog
 from service.store.notifications import Notifications
 from service.store.rows import AttemptRow
+
+Parts = tuple[TaskManifest, AgentSpec, ScaffoldManifest]
+MOST_KNOWN = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,8 @@ class Context:
     crash: CrashPoints = field(default_factory=CrashPoints)
     timing: Timing = field(default_factory=Timing)
     clock: Clock = field(default_factory=Clock)
+    known: dict[tuple[str, str], Parts] = field(default_factory=dict[tuple[str, str], Parts])
+    """(task id, agent id) → what they hold: immutable, so read once."""
 
     def spool(self, attempt: AttemptRow) -> Spool:
         return Spool(self.spool_dir / f"{attempt.run_id}-{attempt.n}")

@@ -1,10 +1,12 @@
-"""Step *provision*: from ``claimed`` or ``bound`` to ``running``. Called by workers.host; next: drive.
+"""Step *provision*: from ``claimed`` over ``bound`` to ``running``. Called by workers.host; next: drive.
 
-Order matters. The sandbox's id is written before anything happens in it; ``deadline_at`` is written when its files are
-complete and before ``start``, so that a successor knows: no deadline, then no program was started and the files are
-written (again); a deadline, then they are complete and are not touched any more, and ``start`` is repeated (a no-op if
-it was accepted).
+Order matters. Files go into a sandbox that is nobody's yet; when they are complete, its id, the deadline and the command
+are written in one transaction, and only then is it started. So a successor knows: ``claimed``, then no program was
+started, and a sandbox that was being prepared is the reaper's; ``bound``, then the files are complete and are not
+touched any more, and ``start`` is repeated (a no-op if it was accepted).
 """
+
+from typing import Any
 
 import structlog
 
@@ -40,13 +42,12 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 async def provision(ctx: Context, attempt: AttemptRow) -> None:
     """Make or take the sandbox, write the files, start the command. Raises FenceLost, Unavailable."""
     work = await load_work(ctx, attempt)
-    if work.run.stop_mode is not None and attempt.deadline_at is None:
+    if work.run.stop_mode is not None and attempt.sandbox_id is None:
         await _cancel(ctx, attempt)
         return
     made: list[Sandbox] = []
     try:
-        attempt, sandbox = await _bound(ctx, attempt, work, made)
-        await _start(ctx, attempt, work, sandbox)
+        await _provision(ctx, attempt, work, made)
     except (SandboxRefused, ToolFailed, Invalid) as error:
         # A rule of ours, an image that does not do, files that do not fit: a further attempt would end the same way.
         await _fail(ctx, attempt, error, made, retry=False)
@@ -54,45 +55,58 @@ async def provision(ctx: Context, attempt: AttemptRow) -> None:
         await _fail(ctx, attempt, error, made, retry=True)
 
 
-async def _bound(ctx: Context, attempt: AttemptRow, work: Work, made: list[Sandbox]) -> tuple[AttemptRow, Sandbox]:
+async def _provision(ctx: Context, attempt: AttemptRow, work: Work, made: list[Sandbox]) -> None:
+    fresh = attempt.sandbox_id is None
+    left = work.run.limits.wall_clock_s if fresh else work.seconds_left
+    plan = _plan(work, int(ctx.clock.now().timestamp() + left), left)
     if attempt.sandbox_id is not None:
-        return attempt, await ctx.sandboxes.open(attempt.sandbox_id)
-    backend = ctx.sandboxes.backend
-    spec = SandboxSpec(
+        sandbox = await ctx.sandboxes.open(attempt.sandbox_id)
+        attempt, secret = await _intend(ctx, attempt, work, plan)
+    else:
+        spec = await _spec(ctx, attempt, work)
+        sandbox = await ctx.warm.take(spec) or await ctx.sandboxes.backend.make(spec)
+        made.append(sandbox)
+        ctx.sandboxes.hold(sandbox)
+        try:
+            attempt, secret = await _prepare(ctx, attempt, work, plan, sandbox)
+        except BaseException:
+            ctx.sandboxes.release(sandbox.id)  # not bound: it is the reaper's, if nobody destroys it before
+            raise
+    await _start(ctx, attempt, work, plan, sandbox, secret, left, fresh=fresh)
+
+
+async def _spec(ctx: Context, attempt: AttemptRow, work: Work) -> SandboxSpec:
+    backend, kit = ctx.sandboxes.backend, work.manifest.kit
+    return SandboxSpec(
         environment=await backend.resolve_image(work.run.environment),
-        kit=None if work.manifest.kit is None else await backend.resolve_image(work.manifest.kit),
+        kit=None if kit is None else await backend.resolve_image(kit),
         limits=work.run.limits,
         runtime=attempt.runtime or "runc",
     )
-    sandbox = await ctx.warm.take(spec) or await backend.make(spec)
-    made.append(sandbox)
-    ctx.sandboxes.hold(sandbox)
+
+
+async def _prepare(
+    ctx: Context, attempt: AttemptRow, work: Work, plan: Plan, sandbox: Sandbox
+) -> tuple[AttemptRow, str]:
     ctx.crash.reach("provision.made")
-
-    async def bind(tx: Tx) -> AttemptRow:
-        return await attempts.advance(
-            tx,
-            attempt,
-            AttemptState.BOUND,
-            sandbox_id=sandbox.id,
-            environment_image=spec.environment,
-            kit_image=spec.kit,
-            attestation=dict(sandbox.attestation),
-        )
-
-    bound = await retrying(ctx.db, bind, ctx.timing.database_patience_s)
+    await sandbox.write_files(_files(ctx, work, plan))
+    ctx.crash.reach("provision.files_written")
+    bound = await _intend(ctx, attempt, work, plan, sandbox)
     ctx.crash.reach("provision.bound")
-    return bound, sandbox
+    return bound
 
 
-async def _start(ctx: Context, attempt: AttemptRow, work: Work, sandbox: Sandbox) -> None:
-    fresh = attempt.deadline_at is None
-    left = work.seconds_left if attempt.deadline_at is not None else work.run.limits.wall_clock_s
-    plan = _plan(work, int(ctx.clock.now().timestamp() + left), left)
-    if attempt.deadline_at is None:
-        await sandbox.write_files(_files(ctx, work, plan))
-        ctx.crash.reach("provision.files_written")
-    attempt, secret = await _intend(ctx, attempt, work, plan)
+async def _start(
+    ctx: Context,
+    attempt: AttemptRow,
+    work: Work,
+    plan: Plan,
+    sandbox: Sandbox,
+    secret: str,
+    left: float,
+    *,
+    fresh: bool,
+) -> None:
     env = {**plan.env, TOKEN_VARIABLE: secret}
     deadline_s = max(1.0, left) + INSIDE_MARGIN_S
     await sandbox.start(Command(list(plan.argv), env, plan.stdin, WORKSPACE, deadline_s))
@@ -109,26 +123,23 @@ async def _start(ctx: Context, attempt: AttemptRow, work: Work, sandbox: Sandbox
     await retrying(ctx.db, running, ctx.timing.database_patience_s)
 
 
-async def _intend(ctx: Context, attempt: AttemptRow, work: Work, plan: Plan) -> tuple[AttemptRow, str]:
-    """Write that the command is about to be started, and mint its token.
+async def _intend(
+    ctx: Context, attempt: AttemptRow, work: Work, plan: Plan, sandbox: Sandbox | None = None
+) -> tuple[AttemptRow, str]:
+    """Write that the command is about to be started, where (if that is new), and mint its token.
 
     A token minted before by a process that died stays valid: the program may have been started with it.
     """
-    redacted = {**plan.env, TOKEN_VARIABLE: "redacted"}
+    columns: dict[str, Any] = {"argv": list(plan.argv), "env": {**plan.env, TOKEN_VARIABLE: "redacted"}}
+    if sandbox is not None:
+        columns["sandbox_id"] = sandbox.id
+        columns["environment_image"], columns["kit_image"] = sandbox.spec.environment, sandbox.spec.kit
+        columns["attestation"] = {**sandbox.attestation, "reference_solution": plan.reference_solution}
+    deadline = work.run.limits.wall_clock_s if sandbox is not None else None
 
     async def intend(tx: Tx) -> tuple[AttemptRow, str]:
         run = work.run
-        deadline = run.limits.wall_clock_s if attempt.deadline_at is None else None
-        attested = {**(attempt.attestation or {}), "reference_solution": plan.reference_solution}
-        row = await attempts.advance(
-            tx,
-            attempt,
-            AttemptState.BOUND,
-            deadline_in_s=deadline,
-            argv=list(plan.argv),
-            env=redacted,
-            attestation=attested,
-        )
+        row = await attempts.advance(tx, attempt, AttemptState.BOUND, deadline_in_s=deadline, **columns)
         _, secret = await tokens.mint(
             tx, run.project_id, ["run"], f"run {run.id}", kind="run", run_id=run.id, attempt=attempt.n
         )

@@ -5,18 +5,17 @@ from dataclasses import dataclass
 from service.domain.agents import AgentSpec, ScaffoldManifest
 from service.domain.errors import Fault
 from service.domain.tasks import TaskManifest
-from service.lifecycle.context import Context
+from service.lifecycle.context import MOST_KNOWN, Context, Parts
 from service.scaffolds.contract import Scaffold
 from service.scaffolds.registry import scaffold_for
-from service.store import agents, clock, projects, runs, scaffolds, tasks
+from service.store import agents, clock, runs, scaffolds, tasks
 from service.store.database import Tx, retrying
-from service.store.rows import AttemptRow, Project, RunRow
+from service.store.rows import AttemptRow, RunRow
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
     run: RunRow
-    project: Project
     task: TaskManifest
     agent: AgentSpec
     manifest: ScaffoldManifest
@@ -34,20 +33,29 @@ async def load_work(ctx: Context, attempt: AttemptRow) -> Work:
     """Read the attempt's run and what it runs. Raises NotFound if the run is gone, Unavailable."""
 
     async def read(tx: Tx) -> Work:
-        return await _read(tx, attempt)
+        return await _read(tx, attempt, ctx.known)
 
     return await retrying(ctx.db, read, ctx.timing.database_patience_s)
 
 
-async def _read(tx: Tx, attempt: AttemptRow) -> Work:
+async def _read(tx: Tx, attempt: AttemptRow, known: dict[tuple[str, str], Parts]) -> Work:
     run = await runs.load(tx, attempt.run_id)
-    project = await projects.get(tx, run.project_id)
-    task = await tasks.get(tx, run.project_id, run.task_id)
-    agent = await agents.get(tx, run.project_id, run.agent_id)
-    scaffold = None if agent is None else await scaffolds.get(tx, run.project_id, agent.scaffold_id)
-    if project is None or task is None or agent is None or scaffold is None:
-        raise Fault("run_incomplete", f"{run.id} lacks its project, task, agent or scaffold")
+    parts = known.get((run.task_id, run.agent_id))
+    if parts is None:
+        parts = await _parts(tx, run)
+        if len(known) >= MOST_KNOWN:
+            known.clear()
+        known[run.task_id, run.agent_id] = parts
     now = await clock.now(tx)
     since = (now - attempt.started_at).total_seconds() if attempt.started_at else 0.0
     left = (attempt.deadline_at - now).total_seconds() if attempt.deadline_at else run.limits.wall_clock_s
-    return Work(run, project, task.manifest, agent.spec, scaffold.manifest, max(0.0, since), left)
+    return Work(run, *parts, max(0.0, since), left)
+
+
+async def _parts(tx: Tx, run: RunRow) -> Parts:
+    task = await tasks.get(tx, run.project_id, run.task_id)
+    agent = await agents.get(tx, run.project_id, run.agent_id)
+    scaffold = None if agent is None else await scaffolds.get(tx, run.project_id, agent.scaffold_id)
+    if task is None or agent is None or scaffold is None:
+        raise Fault("run_incomplete", f"{run.id} lacks its task, agent or scaffold")
+    return task.manifest, agent.spec, scaffold.manifest

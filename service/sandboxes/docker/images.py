@@ -5,6 +5,7 @@ an image id that the operator has let in. Containers are made by id, so that a t
 """
 
 import re
+import time
 from collections.abc import Mapping
 from posixpath import normpath
 from typing import Any
@@ -15,6 +16,8 @@ from service.sandboxes.docker.facts import IMAGE_LABEL, ImageFacts, words
 from service.sandboxes.docker.unstarted import unstarted
 
 OWN_REPOSITORY = "workstead/"
+RESOLVED_S = 30.0
+MAX_RESOLVED = 256
 MAX_VOLUMES = 16
 MAX_ENV = 256
 INTERPRETERS = ("/usr/local/bin/python3", "/usr/bin/python3", "/bin/python3")
@@ -33,9 +36,23 @@ class Images:
         self._deployment = deployment
         self._names = names
         self._facts: dict[str, ImageFacts] = {}
+        self._resolved: dict[str, tuple[str, float]] = {}
 
     async def resolve(self, name: str) -> str:
-        """Return the image id of a shipped name, one of our tags, or an id. Raises SandboxRefused, EngineError."""
+        """Return the image id of a shipped name, one of our tags, or an id. Raises SandboxRefused, EngineError.
+
+        An answer holds for ``RESOLVED_S``: a name means what it meant a moment ago.
+        """
+        known = self._resolved.get(name)
+        if known is not None and time.monotonic() - known[1] < RESOLVED_S:
+            return known[0]
+        image_id = await self._resolve(name)
+        if len(self._resolved) >= MAX_RESOLVED:
+            self._resolved.clear()
+        self._resolved[name] = image_id, time.monotonic()
+        return image_id
+
+    async def _resolve(self, name: str) -> str:
         reference = self._names.get(name)
         if reference is None and (_ID.match(name) or _TAG.match(name)):
             reference = name

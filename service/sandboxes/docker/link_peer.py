@@ -3,6 +3,7 @@
 import asyncio
 import hmac
 import os
+import socket
 from typing import Protocol
 
 from service.sandboxes.docker.framing import (
@@ -19,6 +20,8 @@ from service.sandboxes.docker.framing import (
 )
 
 HANDSHAKE_S = 2.0
+SEND_BUFFER = 1 << 20
+"""Bytes on their way to one launcher: enough that neither side waits for the other at each piece of a file."""
 
 
 class Disconnected(Exception):
@@ -63,6 +66,8 @@ class Peer(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+        transport.set_write_buffer_limits(high=SEND_BUFFER)
         self._timer = asyncio.get_running_loop().call_later(HANDSHAKE_S, self.abort)
 
     def data_received(self, data: bytes) -> None:
