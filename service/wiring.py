@@ -148,6 +148,7 @@ async def _worker(settings: Settings, stack: AsyncExitStack) -> None:
     )  # fmt: skip
     config = HostConfig(
         options.host_id, options.slots, settings.data_dir, backend.images.offered,
+        facts={"untrusted_runtimes": list(await backend.untrusted_runtimes())},
         beating=Beating(every_s=options.heartbeat_s),
         watching=Watching(stale_s=options.stale_s, lost_s=options.lost_s),
     )  # fmt: skip

@@ -18,6 +18,7 @@ from service.sandboxes.docker.maker import Maker, new_sandbox_id
 from service.sandboxes.docker.sandbox import DockerSandbox
 from service.sandboxes.docker.selftest import RuntimeCheck, check_runtime
 from service.sandboxes.docker.traces import Traces
+from service.sandboxes.docker.trust import untrusted_runtimes
 from service.sandboxes.docker.workspace import WorkspaceStore, probe
 
 RUNTIMES = ("runc", "runsc-planted")
@@ -74,6 +75,12 @@ class DockerBackend(SandboxBackend):
         """Return (back end, whether its quota is soft)."""
         store = (await self._ready()).store
         return store.kind, store.soft
+
+    async def untrusted_runtimes(self) -> Sequence[str]:
+        """Return the offered runtimes that may run an untrusted project's work. Raises EngineError."""
+        _, soft = await self.workspace_kind()
+        versions = await self.engine.version()
+        return untrusted_runtimes(await self.offered_runtimes(), versions, soft_quota=soft)
 
     async def offered_runtimes(self) -> Sequence[str]:
         return [runtime for runtime in self._wanted if (await self.check(runtime)).offered]

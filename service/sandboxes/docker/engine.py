@@ -65,6 +65,9 @@ class Engine:
     async def info(self) -> Json:
         return await self._call("info", INSPECT_S, lambda api: api.info())
 
+    async def version(self) -> Json:
+        return await self._call("version", INSPECT_S, lambda api: api.version())
+
     async def create(self, body: Json, name: str, *, deadline_s: float = CREATE_S) -> str:
         """Create a container from an Engine API body; return its id."""
         made = await self._call("create", deadline_s, lambda api: api.create_container_from_config(body, name=name))
