@@ -10,7 +10,7 @@ SLOWER := $(wildcard tests/integration tests/docker tests/images tests/journeys 
 PYTEST := $(BIN)/python -m pytest
 PYTEST_FAST := $(PYTEST) -q -n 2 --dist loadfile -m "not docker and not images and not slow and not load" $(FAST)
 
-.PHONY: help setup engine browser check static test test-all demo serve bench mutants images schema lock faults clean
+.PHONY: help setup engine browser postgres check static test test-all demo serve bench mutants images schema lock faults clean
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -31,14 +31,17 @@ static: setup ## ruff, types, import rules, generated files
 	$(BIN)/lint-imports
 	bash tools/check_schema.sh
 
+postgres: setup ## the distribution's PostgreSQL programs, for the test on the oldest supported version
+	@bash tools/postgres.sh
+
 check: static ## static checks and the tests that need no engine (< 90 s)
 	$(PYTEST_FAST)
 
-test: static images browser ## everything that CI runs: check, integration, docker, images, journeys, browser
+test: static images browser postgres ## everything that CI runs: check, integration, docker, images, journeys, browser
 	$(PYTEST_FAST)
 	$(PYTEST) -m "not slow and not load" $(SLOWER)
 
-test-all: static images browser ## `test` and the slow and load series
+test-all: static images browser postgres ## `test` and the slow and load series
 	$(PYTEST_FAST)
 	$(PYTEST) $(SLOWER)
 

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from tests.architecture.repository import files, python_files, syntax, text
+from tools import faults
 
 # Put together from parts, so that this file does not hold what it looks for.
 _HOSTS = [
@@ -77,3 +78,7 @@ def _raises_again(node: ast.ExceptHandler) -> bool:
 def _reason(line: str) -> str:
     comment = line.partition("#")[2]
     return re.sub(r"(noqa:\s*[A-Z0-9, ]+|pyright:\s*ignore\[[^\]]*\])", "", comment).strip(" -:#\u2013\u2014")
+
+
+def test_every_fault_that_the_spine_must_stand_has_a_test() -> None:
+    assert faults.main(["--need", "spine"]) == 0

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
+from service.sandboxes.docker.descriptors import readable
 from service.sandboxes.docker.link_peer import Peer
 
 MAX_PENDING = 16
@@ -47,17 +48,27 @@ class Listener:
         return sock
 
     async def _accept(self) -> None:
-        loop = asyncio.get_running_loop()
         while True:
             await self._places.acquire()
             try:
-                sock, _ = await loop.sock_accept(self._socket)
-                _, peer = await loop.connect_accepted_socket(self._make_peer, sock)
+                peer = await self._take()
             except OSError:  # out of descriptors, or gone before it was taken
                 self._places.release()
                 await asyncio.sleep(MAX_HOLD_S)
                 continue
             self._holders[peer] = asyncio.create_task(self._hold(peer))
+
+    async def _take(self) -> Peer:
+        """Accept the next connection; one that is cancelled on the way is closed. Raises OSError."""
+        await readable(self._socket.fileno())
+        sock, _ = self._socket.accept()
+        sock.setblocking(False)
+        try:
+            _, peer = await asyncio.get_running_loop().connect_accepted_socket(self._make_peer, sock)
+        except BaseException:
+            sock.close()
+            raise
+        return peer
 
     async def _hold(self, peer: Peer) -> None:
         """Keep the peer's place until it is the launcher or gone; make room when there is none left."""

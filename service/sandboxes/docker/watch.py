@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from service.domain.run_states import ContainerState
 from service.sandboxes.contract import ContainerReport, SandboxError
 from service.sandboxes.docker import cgroup
+from service.sandboxes.docker.descriptors import readable
 
 POLL_S = 2.0
 CONFIRM_S = 0.05
@@ -57,17 +58,7 @@ async def _gone(pid: int, container: str) -> bool:
         # Checked with the pidfd open: from here on the number cannot have been given to another process.
         if not cgroup.belongs_to(pid, container):
             return False
-        await _readable(fd)
+        await readable(fd)
         return True
     finally:
         os.close(fd)
-
-
-async def _readable(fd: int) -> None:
-    loop = asyncio.get_running_loop()
-    event = asyncio.Event()
-    loop.add_reader(fd, event.set)
-    try:
-        await event.wait()
-    finally:
-        loop.remove_reader(fd)

@@ -1,19 +1,19 @@
 """Migrations: one head, no drift, back and forth, also with data; old servers and other schemas are refused."""
 
 import asyncio
-import os
 from pathlib import Path
 
 import psycopg
 import pytest
 from alembic.script import ScriptDirectory
-from sqlalchemy import make_url
 
 from service.domain.errors import Unavailable
 from service.store import migrate
 from service.store.database import Database
+from tests.fixtures.distribution_postgres import distribution_server, oldest_server
 from tests.fixtures.postgres import plain_url
 from tests.integration.store.seeds import add_host, add_run, seed
+from tests.needs import missing
 
 REVISIONS = Path(__file__).parents[3] / "migrations"
 DUMPED = """
@@ -83,8 +83,12 @@ def test_no_server_is_unavailable() -> None:
         migrate.check("postgresql+psycopg://u:p@/x?host=%2Fnonexistent")
 
 
-@pytest.mark.skipif("WORKSTEAD_TEST_PG15" not in os.environ, reason="WORKSTEAD_TEST_PG15: URL of a PostgreSQL 15")
 def test_the_oldest_server_takes_the_schema() -> None:
-    url = make_url(os.environ["WORKSTEAD_TEST_PG15"]).render_as_string(hide_password=False)
-    migrate.upgrade(url)
-    migrate.check_drift(url)
+    programs = oldest_server()
+    if programs is None:
+        missing("no PostgreSQL of the distribution (`make test` installs one)")
+    with distribution_server(programs) as url:
+        migrate.upgrade(url)
+        migrate.check_drift(url)
+        migrate.downgrade(url, "base")
+        migrate.upgrade(url)
