@@ -27,14 +27,14 @@ class Timing:
     """Least time between two writes of the same run's output."""
     flush_flood_s: float = 0.25
     """The same, once output is only counted."""
-    stop_scan_s: float = 5.0
-    """Re-read of the stop flag where a notification was lost."""
+    stop_scan_s: float = 15.0
+    """Re-read of the stop flag, beside notifications (and beside the re-read when their connection was lost)."""
     sample_s: float = 10.0
     """Between two resource samples."""
     disk_scan_s: float = 1.0
     """Between two measurements of a workspace that has no hard quota."""
-    inspect_s: float = 5.0
-    """Between two looks at the container."""
+    inspect_s: float = 30.0
+    """Between two questions to the engine whether the container runs; its death is noticed at once, by pidfd."""
     launcher_patience_s: float = 30.0
     """How long a running container whose launcher does not answer is waited for."""
     drain_s: float = 3.0

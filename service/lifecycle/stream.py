@@ -20,6 +20,8 @@ from service.store.database import Tx, retrying
 from service.store.fences import check_fence
 from service.store.rows import AttemptRow, RunRow
 
+LONGEST_PACE_S = 0.5
+"""Most seconds between two writes of flowing output, however slow the database is."""
 FULL_BYTES = 2 * MIB
 """Pending bytes at which reading stops until a write has ended."""
 EAGER_BYTES = 256 << 10
@@ -50,6 +52,7 @@ class OutputPump:
         self._work = asyncio.Event()
         self._room = asyncio.Event()
         self._last_write = -1e9
+        self._write_s = 0.0
 
     async def run(self) -> Exited:
         """Return the launcher's last word. Raises LauncherLost, FenceLost, Unavailable (database away for long)."""
@@ -91,7 +94,8 @@ class OutputPump:
 
     async def _pace(self, reader: "asyncio.Task[Exited]") -> None:
         timing = self._ctx.timing
-        pace = timing.flush_flood_s if self._recorder.exhausted else timing.flush_s
+        # Never more than half of the time is spent on writing: many runs at once then write less often, not late.
+        pace = max(timing.flush_flood_s if self._recorder.exhausted else timing.flush_s, self._write_s)
         left = self._last_write + pace - asyncio.get_running_loop().time()
         eager = EAGER_FLOOD_BYTES if self._recorder.exhausted else EAGER_BYTES
         while left > 0 and not reader.done() and self._recorder.pending_bytes < eager:
@@ -105,6 +109,7 @@ class OutputPump:
         batch = self._recorder.batch(self._ctx.clock.now(), final=final)
         if not batch.ends:
             return
+        began = asyncio.get_running_loop().time()
         for stream, offset, data in batch.raw:
             self._spool.write(stream, offset, data)
         stored = {**self._recorder.stored(), **batch.ends}
@@ -116,6 +121,7 @@ class OutputPump:
         self._recorder.commit(batch)
         self._ctx.crash.reach("drive.streaming")
         self._last_write = asyncio.get_running_loop().time()
+        self._write_s = min(self._last_write - began, LONGEST_PACE_S)
         with contextlib.suppress(LauncherLost):
             # A lost acknowledgement is repeated by the next one; if there is none, the bytes come again and are dropped.
             for stream, end in batch.ends.items():
