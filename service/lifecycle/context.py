@@ -23,8 +23,8 @@ MOST_KNOWN = 64
 class Timing:
     """Seconds, all of them; tests run them in virtual time."""
 
-    flush_s: float = 0.01
-    """Least time between two writes of the same run's output."""
+    flush_s: float = 0.002
+    """Least time between two writes of the same run's output; the launcher gathers for 5 ms before."""
     flush_flood_s: float = 0.25
     """The same, once output is only counted."""
     stop_scan_s: float = 15.0

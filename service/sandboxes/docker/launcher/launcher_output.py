@@ -13,6 +13,13 @@ from launcher_wire import FRAME, HEADER, OUTPUT, TICK_S, number, pack
 RING = 4 << 20
 PROGRAM_DRAIN_S = 2.0
 ACCOUNT = "account"
+GATHER = "gather"
+GATHER_S = 0.005
+"""Between two frames while output flows: a program that prints line by line must not cost the host a frame each."""
+
+
+def _nothing() -> None:
+    """The turn of the loop that calls this sends what has gathered."""
 
 
 class Program(Owner):
@@ -23,6 +30,7 @@ class Program(Owner):
         self.rings = (bytearray(), bytearray())
         self.base = [0, 0]
         self.sent = [0, 0]
+        self.sent_at = 0.0
         self.waited_s = 0.0
         self.paused_at: float | None = None
         self.deadline_hit = False
@@ -85,14 +93,27 @@ class Program(Owner):
 
     def frame(self) -> bytes | None:
         """The next unsent piece, as a message; the exit once everything before it is acknowledged is for the caller."""
+        if self._gathering():
+            return None
         for stream in (0, 1):
             at = self.sent[stream] - self.base[stream]
             data = self.rings[stream][at : at + FRAME]
             if data:
                 head = HEADER.pack(OUTPUT, stream, self.sent[stream], len(data))
                 self.sent[stream] += len(data)
+                self.sent_at = time.monotonic()
                 return head + data
         return None
+
+    def _gathering(self) -> bool:
+        """True while a little output may wait for more; a timer then ends the wait."""
+        unsent = sum(self.base[s] + len(self.rings[s]) - self.sent[s] for s in (0, 1))
+        if unsent == 0 or unsent >= FRAME or self.process is None or self.process.wall_s is not None:
+            return False
+        wait = self.sent_at + GATHER_S - time.monotonic()
+        if wait > 0:
+            self.loop.after(GATHER, wait, _nothing)
+        return wait > 0
 
     def finished(self) -> None:
         process = self.process
