@@ -224,3 +224,19 @@ async def test_no_launcher_at_all(rig: Rig) -> None:
     link = await rig.link(may_key=True, wait=False)
     with pytest.raises(LauncherLost):
         await link.wait_connected(0.05)
+
+
+async def test_lines_that_follow_each_other_share_frames(rig: Rig) -> None:
+    link = await rig.up()
+    count = 600
+    script = f"import time\nfor i in range({count}):\n    print(i, flush=True)\n    time.sleep(0.0005)\n"
+    await link.start(rig.python(script))
+    frames: list[Frame] = []
+    async for item in link.output():
+        if not isinstance(item, Frame):
+            break
+        frames.append(item)
+        await link.ack(item.stream, item.offset + len(item.data))
+    assert b"".join(f.data for f in frames) == b"".join(b"%d\n" % i for i in range(count))
+    assert len(frames) < count / 2
+    assert len(frames[0].data) < 100, "what comes after a pause is sent at once"
