@@ -27,7 +27,7 @@ from service.local_access import ensure_client_file
 from service.sandboxes.docker.backend import DockerBackend
 from service.sandboxes.docker.warm_pool import WarmPool
 from service.settings import Settings
-from service.store import migrate, projects, tokens
+from service.store import idempotency, migrate, projects, tokens
 from service.store.blobs import BlobStore
 from service.store.database import Database
 from service.store.events import EventLog
@@ -91,8 +91,14 @@ def mint_token(settings: Settings, project: str, scopes: list[str], note: str) -
 
 
 def collect_garbage(settings: Settings) -> int:
-    """Remove blobs that nothing refers to and nobody touched for a day; return bytes freed."""
-    return asyncio.run(_with_database(settings, BlobStore(settings.blob_dir).gc))
+    """Remove blobs that nothing refers to and nobody touched for a day, and old idempotency keys; return bytes freed."""
+
+    async def collect(db: Database) -> int:
+        async with db.transaction() as tx:
+            await idempotency.purge(tx)
+        return await BlobStore(settings.blob_dir).gc(db)
+
+    return asyncio.run(_with_database(settings, collect))
 
 
 async def _with_database(settings: Settings, work: Callable[[Database], Awaitable[T]]) -> T:

@@ -42,11 +42,6 @@ async def stale(tx: Tx, after_s: float) -> list[HostRow]:
     return [HostRow.of(row) for row in (await tx.execute(query)).mappings()]
 
 
-async def set_state(tx: Tx, host_id: str, state: str) -> None:
-    """``up`` takes runs, ``draining`` finishes what it has, ``lost`` was fenced."""
-    await tx.execute(hosts.update().where(hosts.c.id == host_id).values(state=state))
-
-
 async def get(tx: Tx, host_id: str) -> HostRow | None:
     row = (await tx.execute(select(hosts).where(hosts.c.id == host_id))).mappings().one_or_none()
     return None if row is None else HostRow.of(row)

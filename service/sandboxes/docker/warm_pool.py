@@ -71,10 +71,9 @@ class WarmPool:
 
     def expect(self, spec: SandboxSpec) -> None:
         """Note that sandboxes of this spec are used, and refill in the background."""
-        if self._closed or self._per_key < 1:
-            self._shelves.setdefault(spec.key(), _Shelf(spec))
-            return
         self._shelves.setdefault(spec.key(), _Shelf(spec))
+        if self._closed or self._per_key < 1:
+            return
         self._shelves.move_to_end(spec.key())
         self._wanted.set()
         if self._task is None:
