@@ -11,7 +11,8 @@ import signal
 from launcher_wire import Refused
 
 DEFAULT_PATH = b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-RESET_SIGNALS = [signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD]
+# What PID 1 or we ignore, the program must not: an ignored signal is inherited over exec.
+RESET_SIGNALS = sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
 
 
 def find_program(name: bytes, env: dict[bytes, bytes]) -> bytes:
