@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from datetime import date
+from decimal import Decimal
 from enum import StrEnum
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Self
@@ -33,14 +35,30 @@ class NetworkPolicy(StrEnum):
     NONE = "none"
 
 
-class Price(Strict):
-    """What the work is worth (NEEDS A15). ``amount`` and ``usd`` are decimal strings."""
+Money = Annotated[str, Field(pattern=r"^\d{1,15}(\.\d{1,6})?$")]
+"""A decimal as text, so that nothing rounds it."""
 
-    amount: Annotated[str, Field(pattern=r"^\d+(\.\d+)?$")]
+
+class Price(Strict):
+    """What the work is worth (NEEDS A15). ``amount``, ``min`` and ``max`` are in ``currency``."""
+
+    amount: Money
     currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")]
-    usd: Annotated[str, Field(pattern=r"^\d+(\.\d+)?$")] | None = None
+    usd: Money | None = None
+    """The amount in US dollars; null where no rate is known."""
     basis: Literal["posted", "midpoint", "reported", "estimated", "imputed"]
+    min: Money | None = None
+    max: Money | None = None
     rate_type: Literal["fixed", "hourly"] = "fixed"
+    rate_date: date | None = None
+    """Day of the rate that ``usd`` was computed with."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        low, high = Decimal(self.min or self.amount), Decimal(self.max or self.amount)
+        if not low <= Decimal(self.amount) <= high:
+            raise ValueError("a price has min ≤ amount ≤ max")
+        return self
 
 
 class GraderSpec(Strict):

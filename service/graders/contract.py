@@ -12,6 +12,7 @@ from service.domain.artifacts import ArtifactEntry
 from service.domain.errors import Fault
 from service.domain.tasks import TaskManifest
 from service.domain.verdicts import Verdict
+from service.sandboxes.rooms import Rooms
 
 
 class GraderFault(Fault):
@@ -31,6 +32,8 @@ class GradingInput:
     """Open a hidden asset by path. Raises GraderFault ``hidden_missing``."""
     open_deliverable: Callable[[ArtifactEntry], BinaryIO]
     """Open a sealed file. Raises GraderFault ``deliverable_missing`` if the content store lost it."""
+    rooms: Rooms | None = None
+    """Sandboxes for running what was delivered; null where this grader process has no engine."""
 
 
 class Grader(Protocol):

@@ -45,15 +45,15 @@ EVENT_PARTITION_NAME = re.compile(r"run_events_p\d+")
 fence_sequence = Sequence("fence_seq", metadata=metadata)
 
 
-def _created() -> Column[Any]:
+def created() -> Column[Any]:
     return Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.clock_timestamp())
 
 
-def _time(name: str) -> Column[Any]:
+def time(name: str) -> Column[Any]:
     return Column(name, DateTime(timezone=True))
 
 
-def _project() -> Column[Any]:
+def project() -> Column[Any]:
     return Column("project_id", Text, ForeignKey("projects.id"), nullable=False)
 
 
@@ -62,13 +62,14 @@ projects = Table(
     Column("id", Text, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
     Column("untrusted", Boolean, nullable=False, server_default=text("false")),
-    _created(),
+    Column("max_runs", Integer),  # most live runs at once; null = no limit of its own
+    created(),
 )  # fmt: skip
 
 tokens = Table(
     "tokens", metadata,
     Column("id", Text, primary_key=True),
-    _project(),
+    project(),
     Column("kind", Text, nullable=False),  # api | run
     Column("prefix", Text, nullable=False, unique=True),
     Column("hash", LargeBinary, nullable=False),  # sha256 of the whole token
@@ -76,14 +77,14 @@ tokens = Table(
     Column("note", Text, nullable=False, server_default=""),
     Column("run_id", Text),
     Column("attempt", Integer),
-    _created(), _time("expires_at"), _time("revoked_at"), _time("last_used_at"),
+    created(), time("expires_at"), time("revoked_at"), time("last_used_at"),
 )  # fmt: skip
 
 sessions = Table(
     "sessions", metadata,
     Column("hash", LargeBinary, primary_key=True),
     Column("token_id", Text, ForeignKey("tokens.id"), nullable=False),
-    _created(),
+    created(),
     Column("expires_at", DateTime(timezone=True), nullable=False),
 )  # fmt: skip
 
@@ -92,9 +93,9 @@ blob_refs = Table(
     Column("digest", Text, nullable=False),
     Column("owner_kind", Text, nullable=False),  # upload | task | scaffold | run | event | log
     Column("owner_id", Text, nullable=False),
-    _project(),
+    project(),
     Column("size_bytes", BigInteger, nullable=False),
-    _created(),
+    created(),
     PrimaryKeyConstraint("digest", "owner_kind", "owner_id"),
     Index("ix_blob_refs_owner", "owner_kind", "owner_id"),
     Index("ix_blob_refs_project_digest", "project_id", "digest"),
@@ -103,35 +104,35 @@ blob_refs = Table(
 tasks = Table(
     "tasks", metadata,
     Column("id", Text, primary_key=True),
-    _project(),
+    project(),
     Column("name", Text, nullable=False),
     Column("digest", Text, nullable=False),
     Column("manifest", JSONB, nullable=False),
-    _created(),
+    created(),
     UniqueConstraint("project_id", "digest"),
 )  # fmt: skip
 
 scaffolds = Table(
     "scaffolds", metadata,
     Column("id", Text, primary_key=True),
-    _project(),
+    project(),
     Column("name", Text, nullable=False),
     Column("version", Text, nullable=False),
     Column("digest", Text, nullable=False),
     Column("manifest", JSONB, nullable=False),
-    _created(),
+    created(),
     UniqueConstraint("project_id", "name", "version"),
 )  # fmt: skip
 
 agents = Table(
     "agents", metadata,
     Column("id", Text, primary_key=True),
-    _project(),
+    project(),
     Column("scaffold_id", Text, ForeignKey("scaffolds.id"), nullable=False),
     Column("digest", Text, nullable=False),
     Column("label", Text, nullable=False),
     Column("spec", JSONB, nullable=False),
-    _created(),
+    created(),
     UniqueConstraint("project_id", "digest"),
     UniqueConstraint("project_id", "label", name="uq_agents_label"),
 )  # fmt: skip
@@ -139,7 +140,7 @@ agents = Table(
 runs = Table(
     "runs", metadata,
     Column("id", Text, primary_key=True),
-    _project(),
+    project(),
     Column("revision", BigInteger, nullable=False, server_default="1"),
     Column("phase", Text, nullable=False),
     Column("hold", JSONB),
@@ -157,11 +158,11 @@ runs = Table(
     Column("runtime", Text),  # null = any offered
     Column("labels", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
     Column("flags", ARRAY(Text), nullable=False, server_default=text("'{}'::text[]")),
-    Column("stop_mode", Text), _time("stop_requested_at"),
+    Column("stop_mode", Text), time("stop_requested_at"),
     Column("last_seq", BigInteger, nullable=False, server_default="0"),
     Column("event_count", BigInteger, nullable=False, server_default="0"),
     Column("output_text_bytes", BigInteger, nullable=False, server_default="0"),  # kept in events
-    _time("last_event_at"),
+    time("last_event_at"),
     Column("turns", Integer, nullable=False, server_default="0"),
     Column("tool_calls", Integer, nullable=False, server_default="0"),
     Column("doing", Text),
@@ -175,7 +176,7 @@ runs = Table(
     Column("plan", Text, nullable=False, server_default="task@1"),
     Column("verdict_state", Text, nullable=False, server_default="pending"),
     Column("score", DOUBLE), Column("max_score", DOUBLE),
-    _created(), _time("queued_at"), _time("started_at"), _time("deadline_at"), _time("ended_at"), _time("graded_at"),
+    created(), time("queued_at"), time("started_at"), time("deadline_at"), time("ended_at"), time("graded_at"),
     Column("updated_at", DateTime(timezone=True), nullable=False, server_default=func.clock_timestamp()),
     Index("ix_runs_project_created", "project_id", "created_at", "id"),
     Index("ix_runs_queue", "project_id", text("priority DESC"), "queued_at", postgresql_where=text("phase = 'queued'")),
@@ -199,8 +200,8 @@ attempts = Table(
     Column("evidence", JSONB),
     Column("logs", JSONB, nullable=False, server_default=text("'{}'::jsonb")),  # stream -> {bytes, log_bytes, sha256}
     Column("offsets", JSONB, nullable=False, server_default=text("'{}'::jsonb")),  # stream -> stored bytes
-    _created(), _time("bound_at"), _time("started_at"), _time("deadline_at"), _time("ended_at"), _time("collected_at"),
-    _time("released_at"),
+    created(), time("bound_at"), time("started_at"), time("deadline_at"), time("ended_at"), time("collected_at"),
+    time("released_at"),
     PrimaryKeyConstraint("run_id", "n"),
     Index("ix_attempts_host", "host_id", postgresql_where=text("state not in ('released', 'lost')")),
     Index("ix_attempts_sandbox", "sandbox_id"),
@@ -240,18 +241,20 @@ hosts = Table(
     Column("state", Text, nullable=False),  # up | draining | lost
     Column("epoch", Text, nullable=False),  # one per worker process
     Column("slots", Integer, nullable=False),
+    Column("slots_limit", Integer),  # an operator's lower limit
+    Column("cordoned", Boolean, nullable=False, server_default=text("false")),  # takes no new run
     Column("runtimes", ARRAY(Text), nullable=False),
     Column("environments", ARRAY(Text), nullable=False),
     Column("labels", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
     Column("facts", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
-    _created(),
+    created(),
     Column("beat_at", DateTime(timezone=True), nullable=False, server_default=func.clock_timestamp()),
 )  # fmt: skip
 
 gradings = Table(
     "gradings", metadata,
     Column("id", Text, primary_key=True),
-    _project(),
+    project(),
     Column("run_id", Text, ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
     Column("deliverable_digest", Text, nullable=False),
     Column("method", Text, nullable=False),
@@ -265,34 +268,60 @@ gradings = Table(
     Column("state", Text, nullable=False),  # VerdictState
     Column("score", DOUBLE), Column("max_score", DOUBLE),
     Column("cause", Text),
+    Column("revision", BigInteger, nullable=False, server_default="1"),
     Column("criteria", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
     Column("tries", Integer, nullable=False, server_default="0"),
-    _created(), _time("started_at"), _time("graded_at"),
+    created(), time("started_at"), time("graded_at"),
     UniqueConstraint("run_id", "deliverable_digest", "method", "method_version", "settings_digest", "round", "vote",
                      name="uq_gradings_once"),
     Index("ix_gradings_open", "created_at", postgresql_where=text("state in ('pending', 'grading')")),
     Index("ix_gradings_run", "run_id"),
 )  # fmt: skip
 
+grading_criteria = Table(
+    "grading_criteria", metadata,
+    Column("grading_id", Text, ForeignKey("gradings.id", ondelete="CASCADE"), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("criterion", Text, nullable=False),  # id within the method: a test's, a rubric's …
+    Column("passed", Boolean),  # null = not decided
+    Column("score", DOUBLE), Column("max_score", DOUBLE),
+    Column("cause", Text),  # why it did not pass, typed
+    Column("reason", Text),  # in words
+    Column("detail", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
+    created(),
+    PrimaryKeyConstraint("grading_id", "position"),
+)  # fmt: skip
+
+integrity_reports = Table(
+    "integrity_reports", metadata,
+    project(),
+    Column("digest", Text, nullable=False),  # of the deliverable
+    Column("version", Text, nullable=False),  # of what made it
+    Column("problems", Integer, nullable=False),
+    Column("report", JSONB, nullable=False),
+    created(),
+    PrimaryKeyConstraint("project_id", "digest", "version"),
+)  # fmt: skip
+
 idempotency_keys = Table(
     "idempotency_keys", metadata,
-    _project(),
+    project(),
     Column("key", String(200), nullable=False),
     Column("route", Text, nullable=False),
     Column("body_hash", Text, nullable=False),
     Column("status", Integer),  # null = in progress
     Column("response", JSONB),
-    _created(),
+    created(),
     PrimaryKeyConstraint("project_id", "route", "key"),
 )  # fmt: skip
 
 audit_log = Table(
     "audit_log", metadata,
     Column("id", BigInteger, Identity(always=True), primary_key=True),
-    _project(),
+    project(),
     Column("actor", Text, nullable=False),
     Column("action", Text, nullable=False),
     Column("subject", Text, nullable=False),
     Column("detail", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
-    _created(),
+    created(),
 )  # fmt: skip

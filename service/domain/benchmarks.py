@@ -1,0 +1,119 @@
+"""Benchmarks: named, versioned sets of tasks that an importer made from a source at a pinned revision."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from service.domain.tasks import LABELS, Name, Sha256, Strict, TaskManifest, canonical_digest
+
+MAX_ITEMS = 20_000
+Text = Annotated[str, Field(max_length=2_000)]
+Slug = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+
+
+class ItemStatus(StrEnum):
+    OK = "ok"
+    DISPUTED = "disputed"
+    """Usable, but its answers are contested: runs by default, and every table can leave it out by name."""
+    QUARANTINED = "quarantined"
+    """Not run unless asked for by key."""
+
+
+class ItemProblem(Strict):
+    """What an importer found wrong with an item."""
+
+    type: Slug
+    where: Text = ""
+    """File, field or pointer within the source."""
+    detail: Text = ""
+
+
+class BenchmarkItem(Strict):
+    key: Annotated[str, Field(min_length=1, max_length=256)]
+    """The item's id in its source, unique within the benchmark."""
+    task: TaskManifest | None = None
+    """Null where no task could be made of it."""
+    status: ItemStatus = ItemStatus.OK
+    problems: list[ItemProblem] = Field(default_factory=list[ItemProblem], max_length=100)
+
+    @model_validator(mode="after")
+    def _reasoned(self) -> Self:
+        if self.task is None and self.status is not ItemStatus.QUARANTINED:
+            raise ValueError("an item without a task is quarantined")
+        if self.status is not ItemStatus.OK and not self.problems:
+            raise ValueError(f"an item that is {self.status} says why")
+        return self
+
+
+class Source(Strict):
+    """Where a benchmark came from; enough to import it again and compare."""
+
+    importer: Slug
+    importer_version: Annotated[str, Field(max_length=32)]
+    uri: Text = ""
+    """As the importer was given it; no credentials."""
+    revision: Annotated[str, Field(max_length=128)] | None = None
+    files_digest: Sha256 | None = None
+    """Of the list of (path, sha256) that was read."""
+
+
+class Policies(Strict):
+    """How results of this benchmark are counted (NEEDS A29); the header of each of its reports."""
+
+    no_deliverable: Literal["zero", "exclude", "as_graded"] = "as_graded"
+    partial_after_limit: Literal["grade", "zero", "exclude"] = "grade"
+    clock: Literal["wall", "working"] = "wall"
+    missing: Literal["zero", "exclude", "refuse"] = "zero"
+
+
+class Grouping(Strict):
+    """Columns of a table by a facet of the tasks (NEEDS A16)."""
+
+    name: Name
+    facet: Annotated[str, Field(min_length=1, max_length=64)]
+    merges: dict[str, list[str]] = Field(default_factory=dict[str, list[str]], max_length=64)
+    """Column → values of the facet that it takes together."""
+
+
+class BenchmarkHead(Strict):
+    """Everything of a benchmark but its items."""
+
+    name: Name
+    version: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$")]
+    source: Source
+    notice: Annotated[str, Field(max_length=10_000)] = ""
+    """Licence, terms, citation: printed under every table, page and export (NEEDS A10)."""
+    deny_list: list[Annotated[str, Field(max_length=253)]] = Field(default_factory=list[str], max_length=1_000)
+    """Hosts that publish this benchmark's answers (NEEDS A3)."""
+    canaries: list[Annotated[str, Field(max_length=512)]] = Field(default_factory=list[str], max_length=1_000)
+    policies: Policies = Field(default_factory=Policies)
+    groupings: list[Grouping] = Field(default_factory=list[Grouping], max_length=32)
+    labels: LABELS = Field(default_factory=dict[str, str])
+
+
+class BenchmarkManifest(BenchmarkHead):
+    """What a client brings. The bytes of the tasks' files are in the content store already, or are asked for."""
+
+    items: list[BenchmarkItem] = Field(min_length=1, max_length=MAX_ITEMS)
+
+    @model_validator(mode="after")
+    def _keys_are_unique(self) -> Self:
+        if len({item.key for item in self.items}) != len(self.items):
+            raise ValueError("two items have the same key")
+        return self
+
+    def head(self) -> BenchmarkHead:
+        return BenchmarkHead.model_validate(self.model_dump(exclude={"items"}))
+
+    def digest(self) -> str:
+        """Return the sha256 of the head and of each item's key, task digest, status and problems."""
+        return canonical_digest([self.head().model_dump(mode="json"), _outline(self.items)])
+
+
+def _outline(items: Sequence[BenchmarkItem]) -> list[object]:
+    return [
+        [i.key, None if i.task is None else i.task.digest(), i.status, [p.model_dump(mode="json") for p in i.problems]]
+        for i in items
+    ]
