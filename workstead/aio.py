@@ -6,9 +6,11 @@ from typing import Self
 import httpx
 
 from workstead._async.blobs import AsyncBlobs
+from workstead._async.gradings import AsyncGradings
 from workstead._async.http import AsyncTransport
 from workstead._async.registry import AsyncAgents, AsyncScaffolds, AsyncTasks
 from workstead._async.runs import AsyncRuns
+from workstead._async.tokens import AsyncTokens
 from workstead.config import resolve
 from workstead.models import Me
 
@@ -42,6 +44,8 @@ class AsyncClient:
         self.scaffolds = AsyncScaffolds(self._http, self.blobs)
         self.agents = AsyncAgents(self._http)
         self.runs = AsyncRuns(self._http)
+        self.gradings = AsyncGradings(self._http)
+        self.tokens = AsyncTokens(self._http)
 
     async def me(self) -> Me:
         """Return what this token may do."""

@@ -1,4 +1,4 @@
-"""What the API answers, as this version knows it. Unknown fields are ignored; enums are plain strings and may grow.
+"""What the API answers, as this version knows it. Unknown fields are kept in ``model_extra``; enums are plain strings and may grow.
 
 Times are RFC 3339 UTC strings parsed to aware datetimes; ``_s`` are seconds, ``_bytes`` bytes; unknown is ``None``.
 """
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Model(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True)
 
 
 class TaskRef(Model):
@@ -113,6 +113,7 @@ class Artifact(Model):
 
 class Grading(Model):
     id: str
+    run_id: str | None = None
     method: str = ""
     state: str = "pending"
     round: int = 1
@@ -123,10 +124,34 @@ class Grading(Model):
     criteria: list[dict[str, Any]] | None = None
 
 
+class Attempt(Model):
+    """One try of a run; a further one exists only because infrastructure failed."""
+
+    run_id: str
+    n: int
+    state: str = ""
+    ended_because: str | None = None
+    host_id: str | None = None
+    runtime: str | None = None
+    environment_image: str | None = None
+    kit_image: str | None = None
+    argv: list[str] | None = None
+    env: dict[str, str] | None = None
+    """Secrets redacted."""
+    evidence: dict[str, Any] | None = None
+    logs: dict[str, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]])
+    """Sealed raw logs: stream → ``total_bytes``, ``log_bytes``."""
+    created_at: datetime | None = None
+    started_at: datetime | None = None
+    deadline_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
 class Task(Model):
     id: str
     name: str
     digest: str
+    manifest: dict[str, Any] | None = None
 
 
 class Scaffold(Model):
@@ -144,6 +169,23 @@ class Agent(Model):
     id: str
     label: str
     digest: str | None = None
+    scaffold: str | None = None
+    model: str | None = None
+    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+
+class Token(Model):
+    id: str
+    prefix: str = ""
+    kind: str = "api"
+    scopes: list[str] = Field(default_factory=list[str])
+    note: str = ""
+    created_at: datetime | None = None
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+    last_used_at: datetime | None = None
+    secret: str | None = Field(default=None, repr=False)
+    """Only in the answer that creates it."""
 
 
 class Me(Model):

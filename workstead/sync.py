@@ -7,9 +7,11 @@ from typing import Self
 import httpx
 
 from workstead._sync.blobs import SyncBlobs
+from workstead._sync.gradings import SyncGradings
 from workstead._sync.http import SyncTransport
 from workstead._sync.registry import SyncAgents, SyncScaffolds, SyncTasks
 from workstead._sync.runs import SyncRuns
+from workstead._sync.tokens import SyncTokens
 from workstead.config import resolve
 from workstead.models import Me
 
@@ -43,6 +45,8 @@ class Client:
         self.scaffolds = SyncScaffolds(self._http, self.blobs)
         self.agents = SyncAgents(self._http)
         self.runs = SyncRuns(self._http)
+        self.gradings = SyncGradings(self._http)
+        self.tokens = SyncTokens(self._http)
 
     def me(self) -> Me:
         """Return what this token may do."""

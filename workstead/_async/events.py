@@ -1,7 +1,7 @@
 """A run's events as one stream that outlives connections."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 import httpx
 from pydantic import ValidationError
@@ -15,14 +15,16 @@ CONNECTIONS_WITHOUT_NEWS = 60
 """Connections in a row that brought no event before the stream gives up (about five minutes)."""
 
 
-async def stream_events(http: AsyncTransport, path: str, after: int, until: str) -> AsyncIterator[Event]:
+async def stream_events(
+    http: AsyncTransport, path: str, after: int, until: str, filters: Mapping[str, str] | None = None
+) -> AsyncIterator[Event]:
     """Yield each event once, in order, up to the server's ``end``. Raises Problem, ProtocolError, Disconnected."""
     cursor, tried = after, 0
     while tried <= CONNECTIONS_WITHOUT_NEWS:
         headers = {"Accept": "text/event-stream", "Last-Event-ID": str(cursor)}
         parser = SseParser()
         try:
-            async with http.stream(path, params={"until": until}, headers=headers) as response:
+            async with http.stream(path, params={"until": until, **(filters or {})}, headers=headers) as response:
                 if response.status_code == 204:
                     return
                 async for chunk in response.aiter_bytes():

@@ -1,10 +1,13 @@
 """What runs are made of: tasks, scaffolds, agents."""
 
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from workstead._async.blobs import AsyncBlobs, create_with_blobs
 from workstead._async.http import AsyncTransport
+from workstead._async.pages import pages
 from workstead.models import Agent, Scaffold, Task
 from workstead.scaffold_file import read_scaffold_file
 from workstead.task_dir import Bundle, read_task_dir
@@ -26,7 +29,12 @@ class AsyncTasks:
         return Task.model_validate(await create_with_blobs(self._blobs, bundle.files, create))
 
     async def get(self, task_id: str) -> Task:
-        return Task.model_validate(await self._http.json("GET", f"/v1/tasks/{task_id}"))
+        return Task.model_validate(await self._http.json("GET", f"/v1/tasks/{quote(task_id, safe='')}"))
+
+    async def list(self, filters: Mapping[str, Any] | None = None, *, limit: int | None = None) -> AsyncIterator[Task]:
+        """Yield tasks; ``filters`` as the API has them (name, facet.<name>, label.<name>, …)."""
+        async for item in pages(self._http, "/v1/tasks", filters or {}, limit):
+            yield Task.model_validate(item)
 
 
 class AsyncScaffolds:
@@ -43,6 +51,16 @@ class AsyncScaffolds:
             return await self._http.json("POST", "/v1/scaffolds", json=bundle.manifest)
 
         return Scaffold.model_validate(await create_with_blobs(self._blobs, bundle.files, register))
+
+    async def get(self, scaffold: str) -> Scaffold:
+        """Return a scaffold by its id or its ``name@version``."""
+        return Scaffold.model_validate(await self._http.json("GET", f"/v1/scaffolds/{quote(scaffold, safe='@')}"))
+
+    async def list(
+        self, filters: Mapping[str, Any] | None = None, *, limit: int | None = None
+    ) -> AsyncIterator[Scaffold]:
+        async for item in pages(self._http, "/v1/scaffolds", filters or {}, limit):
+            yield Scaffold.model_validate(item)
 
 
 class AsyncAgents:
@@ -64,4 +82,8 @@ class AsyncAgents:
         return Agent.model_validate(await self._http.json("POST", "/v1/agents", json=body))
 
     async def get(self, agent_id: str) -> Agent:
-        return Agent.model_validate(await self._http.json("GET", f"/v1/agents/{agent_id}"))
+        return Agent.model_validate(await self._http.json("GET", f"/v1/agents/{quote(agent_id, safe='')}"))
+
+    async def list(self, filters: Mapping[str, Any] | None = None, *, limit: int | None = None) -> AsyncIterator[Agent]:
+        async for item in pages(self._http, "/v1/agents", filters or {}, limit):
+            yield Agent.model_validate(item)

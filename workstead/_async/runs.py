@@ -1,4 +1,4 @@
-"""Runs: submit, watch, stop, fetch."""
+"""Runs: submit, watch, stop, fetch, see every attempt."""
 
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from workstead._async.events import stream_events
 from workstead._async.files import download
 from workstead._async.http import AsyncTransport
 from workstead._async.pages import items_of, pages
-from workstead.models import Artifact, Event, Grading, Run
+from workstead.models import Artifact, Attempt, Event, Grading, Run
 
 LONGEST_WAIT_S = 60.0
 """Longest long poll that the server answers."""
@@ -66,18 +66,42 @@ class AsyncRuns:
             await self._http.json("POST", _path(run_id, "stop"), json={"mode": mode}, headers=headers)
         )
 
-    async def events(self, run_id: str, *, after: int = 0, until: str = "graded") -> AsyncIterator[Event]:
+    async def events(
+        self, run_id: str, *, after: int = 0, until: str = "graded", types: Sequence[str] = (), detail: str = "full"
+    ) -> AsyncIterator[Event]:
         """Yield events from ``after`` on, live, each once, until the run is done; reconnects by itself.
 
-        Raises Problem; Disconnected when the server stays away.
+        ``types`` leaves others out, ``detail="coarse"`` output and samples; numbers stay. Raises Problem; Disconnected
+        when the server stays away.
         """
-        async for event in stream_events(self._http, _path(run_id, "events"), after, until):
+        filters = _event_filters(types, detail)
+        async for event in stream_events(self._http, _path(run_id, "events"), after, until, filters):
             yield event
 
-    async def events_page(self, run_id: str, *, after: int = 0, limit: int = 500) -> Sequence[Event]:
-        """Return up to ``limit`` stored events with ``seq`` above ``after``."""
-        body = await self._http.json("GET", _path(run_id, "events"), params={"after": after, "limit": limit})
+    async def events_page(
+        self, run_id: str, *, after: int = 0, limit: int = 500, types: Sequence[str] = (), detail: str = "full"
+    ) -> Sequence[Event]:
+        """Return up to ``limit`` stored events with ``seq`` above ``after``; fewer means that there are no more yet."""
+        params = {"after": after, "limit": limit, **_event_filters(types, detail)}
+        body = await self._http.json("GET", _path(run_id, "events"), params=params)
         return [Event.model_validate(item) for item in items_of(body, run_id)]
+
+    async def attempts(self, run_id: str) -> Sequence[Attempt]:
+        """Return every attempt, with its cause and evidence."""
+        return [
+            Attempt.model_validate(i) for i in items_of(await self._http.json("GET", _path(run_id, "attempts")), run_id)
+        ]
+
+    async def attempt(self, run_id: str, n: int) -> Attempt:
+        return Attempt.model_validate(await self._http.json("GET", _path(run_id, "attempts", str(n))))
+
+    async def log(self, run_id: str, n: int, stream: str, target: Path) -> int:
+        """Write attempt ``n``'s raw ``stdout`` or ``stderr`` to the new file ``target``; return its bytes.
+
+        Raises Conflict (``log_not_sealed``) while the attempt lives, NotFound, Problem, OSError.
+        """
+        path = _path(run_id, "attempts", str(n), "logs", quote(stream, safe=""))
+        return await download(self._http, path, target)
 
     async def artifacts(self, run_id: str) -> AsyncIterator[Artifact]:
         """Yield the entries of the sealed deliverable, skipped ones too."""
@@ -88,19 +112,30 @@ class AsyncRuns:
         """Write one artifact to the new file ``target``; return its bytes. Raises NotFound, Problem, OSError."""
         return await download(self._http, f"{_path(run_id, 'artifacts')}/{quote(path, safe='/')}", target)
 
+    async def archive(self, run_id: str, target: Path) -> int:
+        """Write all files of the deliverable as one zip to the new file ``target``; return its bytes."""
+        return await download(self._http, _path(run_id, "archive.zip"), target)
+
     async def gradings(self, run_id: str) -> Sequence[Grading]:
         body = await self._http.json("GET", _path(run_id, "gradings"))
         return [Grading.model_validate(item) for item in items_of(body, run_id)]
 
-    async def regrade(self, run_id: str, *, idempotency_key: str | None = None) -> Sequence[Grading]:
-        """Grade the sealed deliverable once more (a new round), without another run."""
+    async def regrade(
+        self, run_id: str, *, round: int | None = None, idempotency_key: str | None = None
+    ) -> Sequence[Grading]:
+        """Grade the sealed deliverable once more, without another run; ``round`` is the next free one by default."""
         headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
-        body = await self._http.json("POST", _path(run_id, "gradings"), json={}, headers=headers)
+        body = await self._http.json("POST", _path(run_id, "gradings"), json={"round": round}, headers=headers)
         return [Grading.model_validate(item) for item in items_of(body, run_id)]
 
     async def delete(self, run_id: str) -> None:
         """Delete a run that has ended, with its events and artifacts. Raises Conflict while it lives."""
         await self._http.request("DELETE", _path(run_id))
+
+
+def _event_filters(types: Sequence[str], detail: str) -> dict[str, str]:
+    filters = {"types": ",".join(types)} if types else {}
+    return filters if detail == "full" else {**filters, "detail": detail}
 
 
 def _path(run_id: str, *rest: str) -> str:

@@ -2,7 +2,7 @@
 """A run's events as one stream that outlives connections."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import httpx
 from pydantic import ValidationError
@@ -16,14 +16,16 @@ CONNECTIONS_WITHOUT_NEWS = 60
 """Connections in a row that brought no event before the stream gives up (about five minutes)."""
 
 
-def stream_events(http: SyncTransport, path: str, after: int, until: str) -> Iterator[Event]:
+def stream_events(
+    http: SyncTransport, path: str, after: int, until: str, filters: Mapping[str, str] | None = None
+) -> Iterator[Event]:
     """Yield each event once, in order, up to the server's ``end``. Raises Problem, ProtocolError, Disconnected."""
     cursor, tried = after, 0
     while tried <= CONNECTIONS_WITHOUT_NEWS:
         headers = {"Accept": "text/event-stream", "Last-Event-ID": str(cursor)}
         parser = SseParser()
         try:
-            with http.stream(path, params={"until": until}, headers=headers) as response:
+            with http.stream(path, params={"until": until, **(filters or {})}, headers=headers) as response:
                 if response.status_code == 204:
                     return
                 for chunk in response.iter_bytes():
