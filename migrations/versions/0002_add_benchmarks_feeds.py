@@ -32,11 +32,12 @@ RECORD_CHANGE = """
         changed record;
     BEGIN
         IF TG_OP = 'DELETE' THEN changed := OLD; ELSE changed := NEW; END IF;
-        INSERT INTO changes AS c (kind, resource_id, project_id, txid, deleted, revision)
-        VALUES (TG_ARGV[0], changed.id, changed.project_id, pg_current_xact_id()::text::bigint, TG_OP = 'DELETE', changed.revision)
+        INSERT INTO changes AS c (kind, resource_id, project_id, txid, deleted_at, revision)
+        VALUES (TG_ARGV[0], changed.id, changed.project_id, pg_current_xact_id()::text::bigint,
+                CASE WHEN TG_OP = 'DELETE' THEN clock_timestamp() END, changed.revision)
         ON CONFLICT (kind, resource_id) DO UPDATE
-            SET txid = excluded.txid, deleted = excluded.deleted, revision = excluded.revision
-            WHERE c.txid <> excluded.txid OR c.deleted <> excluded.deleted;
+            SET txid = excluded.txid, deleted_at = excluded.deleted_at, revision = excluded.revision
+            WHERE c.txid <> excluded.txid OR (c.deleted_at IS NULL) <> (excluded.deleted_at IS NULL);
         IF FOUND THEN
             PERFORM pg_notify('changes', changed.project_id);
         END IF;
@@ -74,6 +75,7 @@ def downgrade() -> None:
     op.drop_table("benchmark_items")
     op.drop_table("operations")
     op.drop_table("benchmarks")
+    op.drop_column("projects", "changes_from")
     op.drop_column("projects", "max_runs")
     op.drop_column("hosts", "cordoned")
     op.drop_column("hosts", "slots_limit")
@@ -111,6 +113,7 @@ def _add_columns() -> None:
     op.add_column("hosts", sa.Column("slots_limit", sa.Integer()))
     op.add_column("hosts", sa.Column("cordoned", sa.Boolean(), server_default=sa.text("false"), nullable=False))
     op.add_column("projects", sa.Column("max_runs", sa.Integer()))
+    op.add_column("projects", sa.Column("changes_from", sa.BigInteger(), server_default="0", nullable=False))
 
 
 def _create_benchmarks() -> None:
@@ -227,13 +230,14 @@ def _create_changes() -> None:
         sa.Column("resource_id", sa.Text(), nullable=False),
         sa.Column("project_id", sa.Text(), nullable=False),
         sa.Column("txid", sa.BigInteger(), nullable=False),
-        sa.Column("deleted", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        sa.Column("deleted_at", TIME),
         sa.Column("revision", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(["project_id"], ["projects.id"], name=op.f("fk_changes_project_id_projects")),
         sa.PrimaryKeyConstraint("kind", "resource_id", name=op.f("pk_changes")),
         postgresql_with={"fillfactor": 50},
     )
     op.create_index("ix_changes_order", "changes", ["project_id", "txid", "kind", "resource_id"])
+    op.create_index("ix_changes_deleted", "changes", ["deleted_at"], postgresql_where=sa.text("deleted_at is not null"))
 
 
 def _create_tickets() -> None:

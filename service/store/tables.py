@@ -63,6 +63,8 @@ projects = Table(
     Column("name", Text, nullable=False, unique=True),
     Column("untrusted", Boolean, nullable=False, server_default=text("false")),
     Column("max_runs", Integer),  # most live runs at once; null = no limit of its own
+    # Tombstones of transactions below this one may be gone: who read no further than that starts afresh.
+    Column("changes_from", BigInteger, nullable=False, server_default="0"),
     created(),
 )  # fmt: skip
 

@@ -25,10 +25,11 @@ changes = Table(
     project(),
     # The transaction (xid8) that changed it last: readers go by it up to the oldest one still open, and skip nothing.
     Column("txid", BigInteger, nullable=False),
-    Column("deleted", Boolean, nullable=False, server_default=text("false")),
+    time("deleted_at"),  # null: it is there; else a tombstone, which gc takes away after a while
     Column("revision", BigInteger, nullable=False),
     PrimaryKeyConstraint("kind", "resource_id"),
     Index("ix_changes_order", "project_id", "txid", "kind", "resource_id"),
+    Index("ix_changes_deleted", "deleted_at", postgresql_where=text("deleted_at is not null")),
     postgresql_with={"fillfactor": 50},
 )  # fmt: skip
 
