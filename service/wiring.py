@@ -35,9 +35,10 @@ from service.store.notifications import Notifications
 from service.supervisor.children import ChildSpec
 from service.supervisor.postgres import EmbeddedPostgres
 from service.supervisor.serve import serve as supervise
-from service.workers.grader import GraderConfig, run_grader
+from service.workers.grader import grading_queue
 from service.workers.heartbeat import Beating
 from service.workers.host import HostConfig, run_host
+from service.workers.jobs import JobsConfig, run_jobs
 from service.workers.watchdog import Watching
 
 T = TypeVar("T")
@@ -164,7 +165,8 @@ async def _worker(settings: Settings, stack: AsyncExitStack) -> None:
 async def _grader(settings: Settings, stack: AsyncExitStack) -> None:
     db, notifications = await _database(settings, stack)
     context = GradeContext(db, BlobStore(settings.blob_dir), crash=_crash_points(settings))
-    await run_grader(context, notifications, GraderConfig(settings.grader.concurrency), _signalled())
+    queues = [grading_queue(context, settings.grader.concurrency)]
+    await run_jobs(db, notifications, queues, JobsConfig(), _signalled())
 
 
 def _signalled() -> asyncio.Event:

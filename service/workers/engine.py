@@ -1,7 +1,7 @@
 """Background jobs on DBOS: the only module that knows it.
 
-A job is a key (a grading's id, say) and a coroutine of ours that does it; both bear repetition. Rows of the application
-say which keys are open; :meth:`JobEngine.ensure` sees to it that each has exactly one living workflow. DBOS does not
+A job is a key (a grading's id, say) in a queue, whose handler is a coroutine of ours; both bear repetition. Rows of the
+application say which keys are open; :meth:`JobEngine.ensure` sees to it that each has exactly one living workflow. DBOS does not
 notice dead executors, so each process holds a database lock named after its executor id: whoever finds a workflow whose
 lock is free closes it and queues the next one, ``<key>:<n>``. Two processes that do so at once name the same workflow.
 """
@@ -30,38 +30,47 @@ Handler = Callable[[str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class EngineConfig:
-    queue: str
+class Queue:
+    name: str
     concurrency: int
     """Jobs at once in this process."""
+    handler: Handler
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
     poll_s: float = 1.0
     drain_s: int = 5
     """For running jobs to end when the engine is closed; what does not is taken up again by the next process."""
 
 
 class JobEngine:
-    """One per process and queue; made by :func:`job_engine`."""
+    """One per process, for all of its queues; made by :func:`job_engine`."""
 
-    def __init__(self, db: Database, config: EngineConfig, handler: Handler, executor_id: str) -> None:
+    def __init__(self, db: Database, queues: Sequence[Queue], config: EngineConfig, executor_id: str) -> None:
         self._db = db
+        self._queues = {queue.name: queue for queue in queues}
         self._config = config
-        self._handler = handler
         self._executor_id = executor_id
+        self._workflows: dict[str, Callable[[str], None]] = {}
         self._loop = asyncio.get_running_loop()
         self._closing = threading.Event()
 
-    async def ensure(self, keys: Sequence[str]) -> int:
-        """Queue a workflow for each key that has no living one; return how many were queued. Raises Unavailable."""
+    async def ensure(self, queue: str, keys: Sequence[str]) -> int:
+        """Queue a workflow for each key that has no living one; return how many were queued. Raises Unavailable.
+
+        A key is of one queue, always.
+        """
         queued = 0
         alive: dict[str, bool] = {self._executor_id: True}
         for start in range(0, len(keys), _KEYS_PER_QUERY):
             some = keys[start : start + _KEYS_PER_QUERY]
-            found = await asyncio.to_thread(_workflows, some)
+            found = await asyncio.to_thread(_workflows_of, some)
             for key in some:
-                queued += await self._ensure_one(key, found[key], alive)
+                queued += await self._ensure_one(queue, key, found[key], alive)
         return queued
 
-    async def _ensure_one(self, key: str, found: list[WorkflowStatus], alive: dict[str, bool]) -> bool:
+    async def _ensure_one(self, queue: str, key: str, found: list[WorkflowStatus], alive: dict[str, bool]) -> bool:
         for status in found:
             if status.status in _WAITING:
                 return False
@@ -72,7 +81,7 @@ class JobEngine:
                 if alive[executor]:
                     return False
                 await asyncio.to_thread(DBOS.cancel_workflow, status.workflow_id)
-        await asyncio.to_thread(self._enqueue, f"{key}:{len(found)}", key)
+        await asyncio.to_thread(self._enqueue, queue, f"{key}:{len(found)}", key)
         return True
 
     async def _is_alive(self, executor_id: str) -> bool:
@@ -82,16 +91,16 @@ class JobEngine:
         except Conflict:
             return True
 
-    def _enqueue(self, workflow_id: str, key: str) -> None:
+    def _enqueue(self, queue: str, workflow_id: str, key: str) -> None:
         with SetWorkflowID(workflow_id):
-            DBOS.enqueue_workflow(self._config.queue, self.workflow, key)
+            DBOS.enqueue_workflow(queue, self._workflows[queue], key)
 
     def launch(self) -> None:
         """Start DBOS in this process. Blocks while it migrates its own schema."""
         config: DBOSConfig = {
             "name": "workstead",
             "system_database_url": self._db.url,
-            "sys_db_pool_size": self._config.concurrency + 4,
+            "sys_db_pool_size": sum(queue.concurrency for queue in self._queues.values()) + 4,
             "application_version": APPLICATION_VERSION,
             "executor_id": self._executor_id,
             "log_level": "ERROR",
@@ -100,27 +109,32 @@ class JobEngine:
         }
         DBOS(config=config)
 
-        def job(key: str) -> None:
-            self._run(key)
-
-        self.workflow = DBOS.workflow(name=f"job_{self._config.queue}")(job)
-        DBOS.listen_queues([self._config.queue])
+        for queue in self._queues.values():
+            self._workflows[queue.name] = self._workflow(queue)
+        DBOS.listen_queues([*self._queues])
         DBOS.launch()
-        DBOS.register_queue(
-            self._config.queue,
-            worker_concurrency=self._config.concurrency,
-            polling_interval_sec=self._config.poll_s,
-            on_conflict="always_update",
-        )
+        for queue in self._queues.values():
+            DBOS.register_queue(
+                queue.name,
+                worker_concurrency=queue.concurrency,
+                polling_interval_sec=self._config.poll_s,
+                on_conflict="always_update",
+            )
+
+    def _workflow(self, queue: Queue) -> Callable[[str], None]:
+        def job(key: str) -> None:
+            self._run(queue.handler, key)
+
+        return DBOS.workflow(name=f"job_{queue.name}")(job)
 
     def close(self) -> None:
         """Stop taking jobs, give running ones a few seconds, leave. Blocks."""
         self._closing.set()
         DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=self._config.drain_s)
 
-    def _run(self, key: str) -> None:
+    def _run(self, handler: Handler, key: str) -> None:
         """Workflow body, in a thread of DBOS; the job itself runs on our event loop, where its connections live."""
-        job = asyncio.run_coroutine_threadsafe(_call(self._handler, key), self._loop)
+        job = asyncio.run_coroutine_threadsafe(_call(handler, key), self._loop)
         try:
             job.result()
         except CancelledError:
@@ -131,7 +145,7 @@ async def _call(handler: Handler, key: str) -> None:
     await handler(key)
 
 
-def _workflows(keys: Sequence[str]) -> dict[str, list[WorkflowStatus]]:
+def _workflows_of(keys: Sequence[str]) -> dict[str, list[WorkflowStatus]]:
     found: dict[str, list[WorkflowStatus]] = defaultdict(list)
     rows = DBOS.list_workflows(workflow_id_prefix=[f"{k}:" for k in keys], load_input=False, load_output=False)
     for status in rows:
@@ -144,11 +158,11 @@ def _lock_name(executor_id: str) -> str:
 
 
 @asynccontextmanager
-async def job_engine(db: Database, config: EngineConfig, handler: Handler) -> AsyncGenerator[JobEngine]:
+async def job_engine(db: Database, queues: Sequence[Queue], config: EngineConfig) -> AsyncGenerator[JobEngine]:
     """Run an engine for the length of the block, under a fresh executor id. Raises Unavailable."""
     executor_id = new_id("exe")
     async with db.session_lock(_lock_name(executor_id)) as lost:
-        engine = JobEngine(db, config, handler, executor_id)
+        engine = JobEngine(db, queues, config, executor_id)
         await asyncio.to_thread(engine.launch)
         guard = asyncio.create_task(_keep_lock(db, executor_id, lost))
         try:

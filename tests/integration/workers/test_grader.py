@@ -8,8 +8,9 @@ import pytest
 from service.domain.run_states import Outcome, Phase
 from service.lifecycle.grade import GradeContext, regrade
 from service.store import gradings
-from service.workers.engine import EngineConfig, job_engine
-from service.workers.grader import GraderConfig, run_grader
+from service.workers.engine import EngineConfig, Queue, job_engine
+from service.workers.grader import grading_queue
+from service.workers.jobs import JobsConfig, run_jobs
 from tests.integration.lifecycle.stage import Stage, until
 
 
@@ -23,8 +24,8 @@ async def test_sealed_runs_are_graded_until_told_to_stop(stage: Stage) -> None:
     run_id = await sealed(stage)
     stop = asyncio.Event()
     ctx = GradeContext(stage.db, stage.blobs)
-    config = GraderConfig(scan_s=0.2, poll_s=0.1)
-    grader = asyncio.create_task(run_grader(ctx, stage.notifications, config, stop))
+    config = JobsConfig(scan_s=0.2, poll_s=0.1)
+    grader = asyncio.create_task(run_jobs(stage.db, stage.notifications, [grading_queue(ctx)], config, stop))
     await until(lambda: stage.is_in(run_id, Phase.DONE))
     row = await stage.row(run_id)
     assert (row.outcome, row.score) == (Outcome.GRADED, 2.0)
@@ -46,18 +47,18 @@ async def test_a_job_of_a_dead_process_is_queued_again_and_a_living_ones_is_not(
         started.set()
         await asyncio.sleep(3600)
 
-    config = EngineConfig("gradings", 2, poll_s=0.1, drain_s=0)
-    async with job_engine(stage.db, config, hang) as engine:
-        assert await engine.ensure([grading.id]) == 1
+    config = EngineConfig(poll_s=0.1, drain_s=0)
+    async with job_engine(stage.db, [Queue("gradings", 2, hang)], config) as engine:
+        assert await engine.ensure("gradings", [grading.id]) == 1
         await asyncio.wait_for(started.wait(), 15)
-        assert await engine.ensure([grading.id]) == 0
-        assert await engine.ensure([grading.id, grading.id]) == 0
+        assert await engine.ensure("gradings", [grading.id]) == 0
+        assert await engine.ensure("gradings", [grading.id, grading.id]) == 0
     done = asyncio.Event()
 
     async def note(_: str) -> None:
         done.set()
 
-    async with job_engine(stage.db, replace(config, drain_s=5), note) as engine:
-        assert await engine.ensure([grading.id]) == 1
+    async with job_engine(stage.db, [Queue("gradings", 2, note)], replace(config, drain_s=5)) as engine:
+        assert await engine.ensure("gradings", [grading.id]) == 1
         await asyncio.wait_for(done.wait(), 15)
-        assert await engine.ensure([grading.id]) in (0, 1)
+        assert await engine.ensure("gradings", [grading.id]) in (0, 1)
