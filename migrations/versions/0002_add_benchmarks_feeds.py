@@ -70,6 +70,7 @@ def downgrade() -> None:
     op.drop_table("webhooks")
     op.drop_table("tickets")
     op.drop_table("changes")
+    op.drop_index("ix_runs_deliverable", "runs")
     op.drop_table("integrity_reports")
     op.drop_table("grading_criteria")
     op.drop_table("benchmark_items")
@@ -212,14 +213,29 @@ def _create_grading_criteria() -> None:
 def _create_integrity_reports() -> None:
     op.create_table(
         "integrity_reports",
+        sa.Column("id", sa.Text(), nullable=False),
         sa.Column("project_id", sa.Text(), nullable=False),
         sa.Column("digest", sa.Text(), nullable=False),
         sa.Column("version", sa.Text(), nullable=False),
-        sa.Column("problems", sa.Integer(), nullable=False),
-        sa.Column("report", JSON(), nullable=False),
+        sa.Column("state", sa.Text(), server_default="pending", nullable=False),
+        sa.Column("queued", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        sa.Column("tries", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("cause", sa.Text(), nullable=True),
+        sa.Column("problems", sa.Integer(), nullable=True),
+        sa.Column("report", JSON(), nullable=True),
         sa.Column("created_at", TIME, server_default=NOW, nullable=False),
         sa.ForeignKeyConstraint(["project_id"], ["projects.id"], name=op.f("fk_integrity_reports_project_id_projects")),
-        sa.PrimaryKeyConstraint("project_id", "digest", "version", name=op.f("pk_integrity_reports")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_integrity_reports")),
+        sa.UniqueConstraint("project_id", "digest", "version", name="uq_integrity_reports_once"),
+    )
+    op.create_index(
+        "ix_integrity_reports_queued", "integrity_reports", ["created_at"], postgresql_where=sa.text("queued")
+    )
+    op.create_index(
+        "ix_runs_deliverable",
+        "runs",
+        ["deliverable_digest"],
+        postgresql_where=sa.text("deliverable_digest is not null"),
     )
 
 

@@ -183,6 +183,7 @@ runs = Table(
     Index("ix_runs_project_created", "project_id", "created_at", "id"),
     Index("ix_runs_queue", "project_id", text("priority DESC"), "queued_at", postgresql_where=text("phase = 'queued'")),
     Index("ix_runs_phase", "phase", postgresql_where=text("phase <> 'done'")),
+    Index("ix_runs_deliverable", "deliverable_digest", postgresql_where=text("deliverable_digest is not null")),
     postgresql_with={"fillfactor": 70},  # every append updates its run: leave room for that on the page
 )  # fmt: skip
 
@@ -296,13 +297,19 @@ grading_criteria = Table(
 
 integrity_reports = Table(
     "integrity_reports", metadata,
+    Column("id", Text, primary_key=True),
     project(),
     Column("digest", Text, nullable=False),  # of the deliverable
-    Column("version", Text, nullable=False),  # of what made it
-    Column("problems", Integer, nullable=False),
-    Column("report", JSONB, nullable=False),
+    Column("version", Text, nullable=False),  # of what makes it
+    Column("state", Text, nullable=False, server_default="pending"),  # pending | ready | unavailable
+    Column("queued", Boolean, nullable=False, server_default=text("false")),  # no grading will make it: a job must
+    Column("tries", Integer, nullable=False, server_default=text("0")),
+    Column("cause", Text),  # of unavailable
+    Column("problems", Integer),  # files with problems
+    Column("report", JSONB),
     created(),
-    PrimaryKeyConstraint("project_id", "digest", "version"),
+    UniqueConstraint("project_id", "digest", "version", name="uq_integrity_reports_once"),
+    Index("ix_integrity_reports_queued", "created_at", postgresql_where=text("queued")),
 )  # fmt: skip
 
 idempotency_keys = Table(
