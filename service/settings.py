@@ -4,6 +4,7 @@ import os
 import secrets
 import socket
 from pathlib import Path
+from urllib.parse import quote
 
 from pydantic import BaseModel, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -50,6 +51,10 @@ class WorkerSettings(BaseModel):
 class GraderSettings(BaseModel):
     concurrency: int = Field(default=4, ge=1, le=256)
     """Most gradings at once in this process."""
+    rooms: int = Field(default=4, ge=1, le=256)
+    """Most sandboxes at once of this process, for methods that run or open what was delivered."""
+    code_runtimes: list[str] = Field(default_factory=lambda: ["runsc-planted", "runc"], min_length=1)
+    """Runtimes for running candidates' programs, best first; the first one that the engine offers is taken."""
 
 
 class Settings(BaseSettings):
@@ -63,6 +68,8 @@ class Settings(BaseSettings):
     """Everything durable that is not in PostgreSQL, and the embedded PostgreSQL itself."""
     database_url: SecretStr | None = None
     """postgresql:// URL; without it ``serve`` runs the embedded PostgreSQL."""
+    database_password_file: Path | None = None
+    """File with the password that the URL leaves out, so that it is in no environment."""
     api: ApiSettings = Field(default_factory=ApiSettings)
     worker: WorkerSettings = Field(default_factory=WorkerSettings)
     grader: GraderSettings = Field(default_factory=GraderSettings)
@@ -76,7 +83,16 @@ class Settings(BaseSettings):
             raise ValueError("WORKSTEAD_DATABASE_URL is not set (only `workstead serve` brings its own PostgreSQL)")
         url = self.database_url.get_secret_value()
         scheme, _, rest = url.partition("://")
-        return f"postgresql+psycopg://{rest}" if scheme in ("postgres", "postgresql", "postgresql+psycopg") else url
+        if scheme not in ("postgres", "postgresql", "postgresql+psycopg"):
+            return url
+        return f"postgresql+psycopg://{self._with_password(rest)}"
+
+    def _with_password(self, rest: str) -> str:
+        user, at, where = rest.partition("@")
+        if self.database_password_file is None or not at or ":" in user:
+            return rest
+        password = self.database_password_file.read_text().rstrip("\n")
+        return f"{user}:{quote(password, safe='')}@{where}"
 
     def child_environment(self, **changed: str) -> dict[str, str]:
         """Return this process's environment for a child of ours, with ``WORKSTEAD_<NAME>`` changed."""

@@ -5,7 +5,7 @@ import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import TypeVar
 
@@ -25,6 +25,8 @@ from service.lifecycle.grade import GradeContext
 from service.lifecycle.ports import Sandboxes
 from service.local_access import ensure_client_file
 from service.sandboxes.docker.backend import DockerBackend
+from service.sandboxes.docker.room_host import open_rooms
+from service.sandboxes.docker.rooms import EngineRooms, RoomsConfig
 from service.sandboxes.docker.warm_pool import WarmPool
 from service.settings import Settings
 from service.store import idempotency, migrate, projects, tokens
@@ -164,9 +166,18 @@ async def _worker(settings: Settings, stack: AsyncExitStack) -> None:
 
 async def _grader(settings: Settings, stack: AsyncExitStack) -> None:
     db, notifications = await _database(settings, stack)
-    context = GradeContext(db, BlobStore(settings.blob_dir), crash=_crash_points(settings))
+    rooms = await stack.enter_async_context(_rooms(settings))
+    context = GradeContext(db, BlobStore(settings.blob_dir), crash=_crash_points(settings), rooms=rooms)
     queues = [grading_queue(context, settings.grader.concurrency)]
     await run_jobs(db, notifications, queues, JobsConfig(), _signalled())
+
+
+def _rooms(settings: Settings) -> AbstractAsyncContextManager[EngineRooms | None]:
+    config = RoomsConfig(settings.grader.rooms, tuple(settings.grader.code_runtimes))
+    worker = settings.worker
+    return open_rooms(
+        settings.data_dir, settings.deployment_id(), config, docker_url=worker.docker_url, images=worker.images
+    )
 
 
 def _signalled() -> asyncio.Event:

@@ -19,6 +19,7 @@ from service.graders.contract import Grader, GraderBusy, GraderFault, GradingInp
 from service.graders.registry import grader_for
 from service.lifecycle.crash_points import CrashPoints
 from service.lifecycle.sealing import enqueue
+from service.sandboxes.rooms import Rooms
 from service.store import artifacts, gradings, runs, tasks
 from service.store.blobs import BlobStore
 from service.store.database import Database, Tx, retrying
@@ -39,6 +40,8 @@ class GradeContext:
     """Of one start, where the method says that it is worth it."""
     first_pause_s: float = 1.0
     database_patience_s: float = 600.0
+    rooms: Rooms | None = None
+    """Null where this machine has no engine: methods that need one then answer ``grader_unavailable``."""
 
 
 async def grade(ctx: GradeContext, grading_id: str) -> None:
@@ -119,6 +122,7 @@ async def _attempt(ctx: GradeContext, row: GradingRow, grader: Grader) -> Verdic
         entries=entries,
         open_hidden=partial(_open_hidden, ctx.blobs, hidden),
         open_deliverable=partial(_open_deliverable, ctx.blobs),
+        rooms=ctx.rooms,
     )
     return await grader.grade(given)
 

@@ -61,11 +61,14 @@ class SandboxSpec:
     """Image id of the kit; its /opt/kit is mounted read-only at /opt/kit."""
     limits: Limits = field(default_factory=Limits)
     runtime: str = "runc"
+    in_memory: bool = False
+    """The workspace is memory, counted against the memory limit, and begins empty. Such a sandbox is cheaper to make,
+    is never collected and cannot be attached again."""
 
     def key(self) -> str:
         names = ("memory_bytes", "cpus", "pids", "disk_bytes", "inodes", "shm_bytes")
         sizes = {n: getattr(self.limits, n) for n in names}
-        return canonical_digest([self.environment, self.kit, self.runtime, sizes])
+        return canonical_digest([self.environment, self.kit, self.runtime, sizes, self.in_memory])
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ class Handle:
             "environment": self.spec.environment,
             "kit": self.spec.kit,
             "runtime": self.spec.runtime,
+            "in_memory": self.spec.in_memory,
             "limits": self.spec.limits.model_dump(mode="json"),
         }
         return {

@@ -51,6 +51,8 @@ class Maker:
 
         Raises SandboxRefused, EngineError, LauncherLost.
         """
+        if spec.in_memory and spec.limits.disk_bytes > spec.limits.memory_bytes // 2:
+            raise SandboxRefused("workspace_too_large", "a workspace in memory takes at most half of the memory limit")
         image = await self._images.facts(spec.environment)
         kit_volume = await self._kits.volume(spec.kit) if spec.kit else None
         interpreter = await self._interpreter(spec, image)
@@ -70,7 +72,7 @@ class Maker:
 
     def _prepare(self, sandbox_id: str, spec: SandboxSpec) -> tuple[Path, dict[str, str]]:
         home = self._handles.make_home(sandbox_id)
-        return home, self._store.create(home, spec.limits)
+        return home, {} if spec.in_memory else self._store.create(home, spec.limits)
 
     def _place(self, sandbox_id: str, home: Path, interpreter: str, kit_volume: str | None) -> Placement:
         return Placement(
@@ -86,13 +88,14 @@ class Maker:
         self, spec: SandboxSpec, image: ImageFacts, place: Placement, options: dict[str, str], key: bytes
     ) -> Handle:
         labels = {DEPLOYMENT_LABEL: self._deployment, SANDBOX_LABEL: place.sandbox_id}
-        await self._engine.create_volume(place.workspace_volume, options, labels)
+        if not spec.in_memory:
+            await self._engine.create_volume(place.workspace_volume, options, labels)
         body = create_body(spec, self._facts, image, place)
         markers = await self._host.run(
             "markers", HOST_CALL_S, lambda: read_markers(self._engine.url, self._facts.engine_id)
         )
         container = await self._engine.create(body, place.container_name)
-        attestation = self._with_workspace(attest(body, await self._engine.inspect(container)))
+        attestation = self._with_workspace(spec, attest(body, await self._engine.inspect(container)))
         handle = Handle(
             id=place.sandbox_id,
             spec=spec,
@@ -104,10 +107,13 @@ class Maker:
             interpreter=place.interpreter[0],
             attestation=attestation,
         )
-        await self._host.run("handle", HOST_CALL_S, lambda: self._handles.write(handle))
+        if not spec.in_memory:
+            await self._host.run("handle", HOST_CALL_S, lambda: self._handles.write(handle))
         return handle
 
-    def _with_workspace(self, attestation: dict[str, Any]) -> dict[str, Any]:
+    def _with_workspace(self, spec: SandboxSpec, attestation: dict[str, Any]) -> dict[str, Any]:
+        if spec.in_memory:
+            return {**attestation, "workspace": "memory", "soft_quota": False}
         return {**attestation, "workspace": self._store.kind, "soft_quota": self._store.soft}
 
     async def _interpreter(self, spec: SandboxSpec, image: ImageFacts) -> str:

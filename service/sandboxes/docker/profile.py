@@ -76,8 +76,8 @@ def _host_config(spec: SandboxSpec, host: HostFacts, image: ImageFacts, place: P
         "AutoRemove": False,
         "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0},
         "LogConfig": {"Type": "none", "Config": {}},
-        "Mounts": _mounts(place),
-        "Tmpfs": _tmpfs(limits, image),
+        "Mounts": _mounts(spec, place),
+        "Tmpfs": _tmpfs(spec, image),
         "ShmSize": shm_bytes(limits),
         "Memory": limits.memory_bytes,
         "MemorySwap": limits.memory_bytes,
@@ -108,9 +108,12 @@ def shm_bytes(limits: Limits) -> int:
     return min(limits.shm_bytes, limits.memory_bytes // 4)
 
 
-def _tmpfs(limits: Limits, image: ImageFacts) -> dict[str, str]:
-    """Scratch mounts. Their sizes and /dev/shm stay below half of the memory limit: filling all kills nobody."""
-    memory = limits.memory_bytes
+def _tmpfs(spec: SandboxSpec, image: ImageFacts) -> dict[str, str]:
+    """Scratch mounts. Their sizes and /dev/shm stay below half of the memory limit: filling all kills nobody.
+
+    A workspace in memory comes on top of that; the spec's maker says how large it is.
+    """
+    memory = spec.limits.memory_bytes
     covered = covered_volumes(image)
     each = max(64 * KIB, min(MIB, memory // 64 // max(1, len(covered))))
     return {
@@ -118,7 +121,13 @@ def _tmpfs(limits: Limits, image: ImageFacts) -> dict[str, str]:
         "/var/tmp": f"{_SCRATCH},size={min(64 * MIB, memory // 32)},nr_inodes=16384,mode=1777",  # noqa: S108
         "/run": f"{_SCRATCH},size={min(16 * MIB, memory // 64)},nr_inodes=4096,mode=755",
         **dict.fromkeys(covered, f"{_SCRATCH},size={each},nr_inodes=1024,mode=1777"),
+        **({WORKSPACE: _workspace_tmpfs(spec.limits)} if spec.in_memory else {}),
     }
+
+
+def _workspace_tmpfs(limits: Limits) -> str:
+    size = f"size={limits.disk_bytes},nr_inodes={limits.inodes}"
+    return f"rw,nosuid,nodev,exec,{size},mode=755,uid={UID},gid={UID}"
 
 
 def covered_volumes(image: ImageFacts) -> list[str]:
@@ -126,9 +135,9 @@ def covered_volumes(image: ImageFacts) -> list[str]:
     return [v for v in image.volumes if v not in OWN_MOUNTS]
 
 
-def _mounts(place: Placement) -> list[dict[str, Any]]:
+def _mounts(spec: SandboxSpec, place: Placement) -> list[dict[str, Any]]:
     mounts = [
-        _volume(place.workspace_volume, WORKSPACE, read_only=False),
+        *([] if spec.in_memory else [_volume(place.workspace_volume, WORKSPACE, read_only=False)]),
         {
             "Type": "bind",
             "Source": place.control_dir,

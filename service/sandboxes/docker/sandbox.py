@@ -166,6 +166,8 @@ class DockerSandbox(Sandbox):
     async def collect(self, roots: Sequence[str], limits: Limits, sink: FileSink) -> Deliverable:
         if (await self.inspect()).state is ContainerState.RUNNING:
             raise SandboxRefused("sandbox_alive", "a live sandbox is not collected")
+        if self.spec.in_memory:
+            raise SandboxRefused("nothing_kept", "a workspace in memory is not collected")
 
         def work() -> Deliverable:
             with self._store.opened(self._home) as top:
