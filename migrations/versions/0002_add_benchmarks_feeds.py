@@ -126,6 +126,7 @@ def _create_benchmarks() -> None:
         sa.Column("version", sa.Text(), nullable=False),
         sa.Column("digest", sa.Text(), nullable=False),
         sa.Column("manifest", JSON(), nullable=False),
+        sa.Column("facets", JSON(), server_default=sa.text("'{}'::jsonb"), nullable=False),
         sa.Column("labels", JSON(), server_default=sa.text("'{}'::jsonb"), nullable=False),
         sa.Column("revision", sa.BigInteger(), server_default="1", nullable=False),
         sa.Column("created_at", TIME, server_default=NOW, nullable=False),

@@ -24,7 +24,11 @@ RUN_EVENTS = "run_events"
 """``<run_id> <last_seq>``"""
 GRADINGS = "gradings"
 """``<grading_id> <state>``"""
-CHANNELS = (RUNS, QUEUE, RUN_EVENTS, GRADINGS)
+OPERATIONS = "operations"
+"""``<operation_id> <state>``"""
+CHANGES = "changes"
+"""``<project_id>``: a resource of the project changed (sent by the trigger ``record_change``)."""
+CHANNELS = (RUNS, QUEUE, RUN_EVENTS, GRADINGS, CHANGES, OPERATIONS)
 
 _PROBE_S = 10.0
 _ANSWER_S = 5.0

@@ -8,7 +8,9 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from sqlalchemy import RowMapping
 
 from service.domain.agents import AgentSpec, ScaffoldManifest
+from service.domain.benchmarks import BenchmarkHead, ItemStatus
 from service.domain.limits import Limits
+from service.domain.operations import OperationState
 from service.domain.run_states import AttemptState, EndedBecause, Outcome, Phase, StopMode
 from service.domain.tasks import TaskManifest
 from service.domain.verdicts import VerdictState
@@ -233,6 +235,64 @@ class GradingRow(_Row):
     started_at: datetime | None
     graded_at: datetime | None
     CONVERT: ClassVar[Converters] = {"state": VerdictState}
+
+
+@dataclass(frozen=True, slots=True)
+class OperationRow(_Row):
+    """Work in the background; ``log`` holds {at, text}, ``problem`` {type, status, detail, fields}."""
+
+    id: str
+    project_id: str
+    kind: str
+    state: OperationState
+    spec: Json
+    done: int
+    total: int | None
+    unit: str
+    log: list[Json]
+    result: Json | None
+    problem: Json | None
+    tries: int
+    revision: int
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    updated_at: datetime | None
+    cancel_requested_at: datetime | None
+    CONVERT: ClassVar[Converters] = {"state": OperationState}
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkRow(_Row):
+    id: str
+    project_id: str
+    name: str
+    version: str
+    digest: str
+    manifest: BenchmarkHead
+    facets: Json
+    """What ``service.domain.benchmarks.facet_summary`` says of its tasks."""
+    labels: dict[str, str]
+    revision: int
+    created_at: datetime
+    updated_at: datetime | None
+    CONVERT: ClassVar[Converters] = {"manifest": BenchmarkHead.model_validate}
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkItemRow(_Row):
+    """An item with its task's name and digest; these and ``task_id`` are null where no task could be made."""
+
+    benchmark_id: str
+    position: int
+    key: str
+    task_id: str | None
+    task_name: str | None
+    task_digest: str | None
+    status: ItemStatus
+    problems: list[Json]
+    checked: Json | None
+    CONVERT: ClassVar[Converters] = {"status": ItemStatus}
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ benchmarks = Table(
     Column("version", Text, nullable=False),
     Column("digest", Text, nullable=False),
     Column("manifest", JSONB, nullable=False),  # without its items
+    Column("facets", JSONB, nullable=False, server_default=text("'{}'::jsonb")),  # summary over its tasks
     Column("labels", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
     Column("revision", BigInteger, nullable=False, server_default="1"),
     created(), time("updated_at"),
