@@ -109,6 +109,10 @@ class Artifact(Model):
     sha256: str | None = None
     mime: str | None = None
     link_target: str | None = None
+    opens: bool | None = None
+    """Whether it opens as what its name claims; None where nobody could or did look."""
+    problems: list[Any] | None = None
+    """What the integrity report has against it."""
 
 
 class Grading(Model):

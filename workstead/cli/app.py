@@ -2,23 +2,36 @@
 
 import typer
 
+from workstead.cli.agents import agents_app, scaffolds_app
+from workstead.cli.artifacts import artifacts_app
+from workstead.cli.configuration import config
 from workstead.cli.demo import demo
 from workstead.cli.doctor import doctor
+from workstead.cli.grade import grade
 from workstead.cli.run import run
-from workstead.cli.runs import artifacts_app, runs_app
-from workstead.cli.server import serve, token_app
+from workstead.cli.runs import runs_app
+from workstead.cli.server import serve
+from workstead.cli.tokens import token_app, whoami
+
+EXIT_CODES = (
+    "Exit codes: 0 done (run, runs watch, grade: all graded) · 1 could not be done · 2 wrong usage · "
+    "3 some runs have no score · 130 interrupted."
+)
 
 app = typer.Typer(
-    help="Runs AI agents on real work and grades what they deliver.", no_args_is_help=True, rich_markup_mode=None,
-    pretty_exceptions_enable=False,
+    help="Runs AI agents on real work and grades what they deliver.", epilog=EXIT_CODES, no_args_is_help=True,
+    rich_markup_mode=None, pretty_exceptions_enable=False,
 )  # fmt: skip
-app.command()(serve)
-app.command()(run)
-app.command()(demo)
-app.command()(doctor)
-app.add_typer(runs_app, name="runs")
-app.add_typer(artifacts_app, name="artifacts")
-app.add_typer(token_app, name="token")
+for command in (serve, run, grade, demo, doctor, whoami, config):
+    app.command()(command)
+for name, group in (
+    ("runs", runs_app),
+    ("artifacts", artifacts_app),
+    ("agents", agents_app),
+    ("scaffolds", scaffolds_app),
+    ("token", token_app),
+):
+    app.add_typer(group, name=name)
 
 
 def main() -> None:

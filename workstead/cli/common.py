@@ -1,18 +1,20 @@
 """What every command shares: the terminal, the client, and errors in words."""
 
+import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Annotated, ParamSpec, TypeVar
+from typing import Annotated, Any, ParamSpec, TypeVar
 
 import httpx
 import typer
+from pydantic import BaseModel
 from rich.console import Console
 from rich.text import Text
 
 from workstead.errors import WorksteadError
-from workstead.terminal import safe
+from workstead.terminal import one_line, safe
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -28,8 +30,8 @@ def _width() -> int | None:
 out = Console(highlight=False, soft_wrap=True, width=_width())
 err = Console(highlight=False, soft_wrap=True, stderr=True)
 
-GRADED, FAILED, UNGRADED = 0, 1, 3
-"""Exit codes; 2 is typer's for wrong usage."""
+GRADED, FAILED, USAGE, UNGRADED, INTERRUPTED = 0, 1, 2, 3, 130
+"""Exit codes; 2 is typer's own for wrong usage."""
 
 RunId = Annotated[str, typer.Argument(help="Run, run_…", show_default=False)]
 
@@ -37,6 +39,19 @@ RunId = Annotated[str, typer.Argument(help="Run, run_…", show_default=False)]
 def line(text: str, style: str = "") -> None:
     """Print text that may come from anywhere."""
     out.print(Text(safe(text), style=style))
+
+
+def emit(item: BaseModel | Mapping[str, Any]) -> None:
+    """Print one JSON object on a line of its own; ASCII only, so that no text in it can steer a terminal."""
+    body = item.model_dump(mode="json") if isinstance(item, BaseModel) else item
+    out.file.write(json.dumps(body, ensure_ascii=True, default=str) + "\n")
+
+
+def facts(rows: Mapping[str, object]) -> None:
+    """Print names and values, one a line; an empty value is left out."""
+    for key, value in rows.items():
+        if value not in (None, ""):
+            out.print(Text(f"{key:<24}", style="dim").append(one_line(str(value), 400), style="default"))
 
 
 def fail(text: str, code: int = FAILED) -> typer.Exit:
@@ -58,7 +73,7 @@ def in_words(command: Callable[P, T]) -> Callable[P, T]:
             raise fail(f"{error.filename or ''} {error.strerror or error}".strip()) from error
         except KeyboardInterrupt:
             sys.stderr.write("\n")
-            raise fail("interrupted", 130) from None
+            raise fail("interrupted", INTERRUPTED) from None
 
     return wrapped
 

@@ -58,6 +58,15 @@ def verdict(run: Run) -> str:
     return one_line(run.outcome or run.verdict.state, 40)
 
 
+def hold(run: Run) -> str:
+    """Return why a run does not go on, and its place in the queue; nothing if nothing holds it."""
+    if not run.hold:
+        return ""
+    place = run.hold.get("position")
+    said = run.hold.get("detail") or run.hold.get("reason") or "held"
+    return one_line(f"({said}{'' if place is None else f'; place {place} in the queue'})", 160)
+
+
 def seconds(value: float | None) -> str:
     return "-" if value is None else f"{value:.1f} s"
 

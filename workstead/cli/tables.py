@@ -1,14 +1,22 @@
-"""Tables of runs."""
+"""Tables of runs and of anything else."""
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.table import Table
 from rich.text import Text
 
-from workstead.cli.describe import seconds, verdict
+from workstead.cli.describe import hold, seconds, verdict
+from workstead.cli.figures import Figures, by_agent
 from workstead.models import Run
 from workstead.terminal import one_line
+
+
+def plain_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
+    """Return a table of anything; cells may be untrusted text, None is a dash."""
+    table = _table("", *columns)
+    for row in rows:
+        _add(table, *("-" if cell is None else one_line(str(cell), 200) for cell in row))
+    return table
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -31,7 +39,7 @@ def runs_table(runs: Sequence[Run]) -> Table:
             one_line(r.task.name),
             one_line(r.agent.label),
             str(r.sample),
-            one_line(r.phase),
+            one_line(" ".join(part for part in (r.phase, hold(r)) if part)),
             one_line(r.ended_because or ""),
             verdict(r) if r.done else "",
             seconds(r.wall_s),
@@ -61,30 +69,28 @@ def results_table(runs: Sequence[Run]) -> Table:
 
 def verdict_table(runs: Sequence[Run]) -> Table:
     """One row per agent, with its denominator and what that leaves out."""
-    table = _table("Verdicts", "agent", "n", "graded", "passed", "mean score", "left out")
-    by_agent: dict[str, list[Run]] = defaultdict(list)
-    for run in runs:
-        by_agent[run.agent.label].append(run)
-    for label, own in sorted(by_agent.items()):
-        fractions = [r.verdict.fraction for r in own if r.outcome == "graded" and r.verdict.fraction is not None]
-        passed = sum(r.outcome == "graded" and r.verdict.passed is True for r in own)
-        mean = f"{sum(fractions) / len(fractions):.3f}" if fractions else "-"
+    table = _table("Verdicts", "agent", "n", "graded", "passed", "pass rate [95 %]", "mean score", "left out")
+    for label, own in by_agent(runs).items():
         _add(
             table,
             one_line(label),
-            str(len(own)),
-            str(len(fractions)),
-            f"{passed}/{len(fractions)}",
-            mean,
+            str(own.n),
+            str(own.graded),
+            f"{own.passed}/{own.graded}",
+            rate(own),
+            "-" if own.mean is None else f"{own.mean:.3f}",
             left_out(own),
         )
     return table
 
 
-def left_out(runs: Sequence[Run]) -> str:
+def rate(own: Figures) -> str:
+    if own.pass_rate is None or own.interval is None:
+        return "-"
+    low, high = own.interval
+    return f"{own.pass_rate:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def left_out(own: Figures) -> str:
     """Say how many runs have no score, by outcome and cause."""
-    counts: dict[str, int] = defaultdict(int)
-    for r in runs:
-        if r.outcome != "graded":
-            counts[f"{r.outcome or r.phase} ({r.ended_because or 'not ended'})"] += 1
-    return one_line(", ".join(f"{n} {why}" for why, n in sorted(counts.items()))) or "none"
+    return one_line(", ".join(f"{n} {why}" for why, n in own.left_out.items())) or "none"

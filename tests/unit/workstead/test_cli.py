@@ -12,6 +12,7 @@ from workstead.cli import demo, doctor, leftovers
 from workstead.cli.app import app
 from workstead.cli.common import labels_of
 from workstead.cli.engine import Engine, EngineAway
+from workstead.cli.figures import figures
 from workstead.cli.run import submit
 from workstead.cli.tables import left_out
 from workstead.cli.watch import watch
@@ -77,7 +78,7 @@ async def test_watching_ends_with_the_runs_as_they_ended() -> None:
 
 def test_what_has_no_score_is_counted_by_cause() -> None:
     runs = [made(phase="done", outcome="ungraded", ended_because="sandbox_lost")] * 2 + [graded("a", 9)]
-    assert left_out(runs) == "2 ungraded (sandbox_lost)"
+    assert left_out(figures(runs)) == "2 ungraded (sandbox_lost)"
 
 
 class TestDemo:

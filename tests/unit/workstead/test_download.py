@@ -85,9 +85,19 @@ async def test_only_files_are_fetched(tmp_path: Path) -> None:
     entries = [{"path": "output", "kind": "directory"}, {"path": "output/l", "kind": "skipped_symlink"}]
     listing = httpx.Response(200, json={"data": [*entries, {"path": "output/a/b.txt"}], "next": None})
     async with client(Script(listing, httpx.Response(200, content=b"b"))) as api:
-        folder = await fetch(api, Run.model_validate(run_body()), tmp_path)
-    assert folder is not None
-    assert files_below(folder) == ["output/a/b.txt"]
+        fetched = await fetch(api, Run.model_validate(run_body()), tmp_path)
+    assert fetched is not None
+    assert files_below(fetched.folder) == ["output/a/b.txt"]
+
+
+async def test_a_name_that_cannot_be_written_costs_that_file_only(tmp_path: Path) -> None:
+    listing = httpx.Response(200, json={"data": [{"path": "a\x1b[2J"}, {"path": "../b"}, {"path": "c"}], "next": None})
+    async with client(Script(listing, httpx.Response(200, content=b"c"))) as api:
+        fetched = await fetch(api, Run.model_validate(run_body()), tmp_path)
+    assert fetched is not None
+    assert (fetched.files, len(fetched.skipped)) == (1, 2)
+    assert files_below(tmp_path) == [f"{fetched.folder.name}/c"]
+    assert "\x1b" not in "".join(fetched.skipped)
 
 
 async def test_nothing_delivered_makes_no_folder(tmp_path: Path) -> None:
