@@ -1,28 +1,42 @@
-"""Which queued runs a host takes next: priority, then fair share between projects, then age (CONTRACTS 1)."""
+"""Which queued runs a host takes next: priority, then fair share between projects, then age (CONTRACTS 1).
 
+A run that does not fit is passed by smaller ones until it has waited for a minute; then one host keeps its room for it.
+"""
+
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import func, select, text
+from sqlalchemy import RowMapping, func, select, text
 
 from service.domain.events import EventType
+from service.domain.placement import Capacity, Need, Share, reserving_host
 from service.domain.run_states import AttemptState, Phase
+from service.store import capacity
 from service.store.database import Tx
 from service.store.phases import append_own, change_phase
 from service.store.rows import AttemptRow, HostRow
 from service.store.tables import attempts, fence_sequence, hosts, runs
 
+RESERVE_AFTER_S = 60.0
+"""In the queue without room anywhere: then one host takes nothing that comes after it."""
 _MARGIN = 20
 _ROUNDS = 4
 _LIVE = "('provisioning', 'running', 'paused', 'awaiting_confirmation', 'collecting')"
 
+# Whoever claims from a project with a limit does so alone: what others claimed is then committed and counted.
+_LIMITED = text("""
+    SELECT p.id FROM projects p
+    WHERE p.max_runs IS NOT NULL AND EXISTS (SELECT 1 FROM runs r WHERE r.project_id = p.id AND r.phase = 'queued')
+    ORDER BY p.id FOR NO KEY UPDATE""")
 # A project's n-th candidate competes as if the project's live attempts and its n-1 better candidates were running,
 # so one statement gives the same order as claiming one by one. `wanted` bounds the scan per project.
 _CANDIDATES = text(f"""
     WITH live AS (SELECT project_id, count(*) AS n FROM runs WHERE phase IN {_LIVE} AND phase <> 'done' GROUP BY 1)
-    SELECT c.id
+    SELECT c.id, c.environment, c.runtime, c.limits, p.id AS project_id, p.untrusted, p.max_runs,
+           coalesce(live.n, 0) AS live, extract(epoch FROM clock_timestamp() - c.queued_at) AS waited_s
     FROM projects p LEFT JOIN live ON live.project_id = p.id
     CROSS JOIN LATERAL (
-        SELECT r.id, r.priority, r.queued_at,
+        SELECT r.id, r.priority, r.queued_at, r.environment, r.runtime, r.limits,
                row_number() OVER (ORDER BY r.priority DESC, r.queued_at, r.id) AS place
         FROM runs r
         WHERE r.project_id = p.id AND r.phase = 'queued' AND r.stop_requested_at IS NULL
@@ -37,45 +51,124 @@ _LOCK = text("""
     ORDER BY array_position(CAST(:ids AS text[]), r.id) LIMIT :slots FOR UPDATE OF r SKIP LOCKED""")
 
 
-async def claim(tx: Tx, host: HostRow, free_slots: int) -> list[AttemptRow]:
-    """Take at most ``free_slots`` queued runs whose environment and runtime the host offers.
+async def claim(
+    tx: Tx, host: HostRow, free_slots: int, *, reserve_after_s: float = RESERVE_AFTER_S
+) -> list[AttemptRow]:
+    """Take at most ``free_slots`` queued runs whose environment and runtime the host offers and that it has room for.
 
     Each gets a further attempt with a new fence and enters phase ``provisioning``. An untrusted project's runs go only
-    to ``host.untrusted_runtimes``. Empty when the host is not ``up`` or another process has its epoch.
+    to ``host.untrusted_runtimes``; a project never has more live runs than its ``max_runs``. Empty when the host is not
+    ``up``, is cordoned, has reached its ``slots_limit``, or another process has its epoch.
     """
-    if free_slots < 1 or not await _may_claim(tx, host):
+    room = await _may_claim(tx, host) if free_slots > 0 else None
+    if room is None:
         return []
-    return [await _make_attempt(tx, host, row) for row in await _lock_best(tx, host, free_slots)]
+    if room.slots_limit is not None:
+        free_slots = min(free_slots, room.slots_limit - room.running)
+    await tx.execute(_LIMITED)
+    return await _Taking(tx, host, room, reserve_after_s).take(free_slots)
 
 
-async def _may_claim(tx: Tx, host: HostRow) -> bool:
-    query = select(hosts.c.state, hosts.c.epoch).where(hosts.c.id == host.id).with_for_update(read=True)
-    row = (await tx.execute(query)).one_or_none()
-    return row is not None and row.state == "up" and row.epoch == host.epoch
+async def _may_claim(tx: Tx, host: HostRow) -> Capacity | None:
+    """Return the host's room, whose row stays as it is until the claim commits; null if it may not take anything."""
+    query = select(hosts.c.epoch).where(hosts.c.id == host.id).with_for_update(read=True)
+    epoch = (await tx.execute(query)).scalar_one_or_none()
+    room = await capacity.of_host(tx, host.id)
+    return room if room is not None and room.takes_runs and epoch == host.epoch else None
 
 
-async def _lock_best(tx: Tx, host: HostRow, free_slots: int) -> list[Any]:
-    """Lock the best candidates; where other hosts hold them, look further down the queue."""
-    safe = host.untrusted_runtimes
-    offer = {
-        "environments": list(host.environments),
-        "runtimes": list(host.runtimes),
-        "safe": list(safe),
-        "any_default": next(iter(host.runtimes), None),
-        "safe_default": next(iter(safe), None),
-    }
-    wanted = free_slots + _MARGIN
-    locked: list[Any] = []
-    for _ in range(_ROUNDS):
-        ids = list((await tx.execute(_CANDIDATES, {**offer, "wanted": wanted})).scalars())
-        locked = list((await tx.execute(_LOCK, {"ids": ids, "slots": free_slots})).mappings())
-        if len(locked) == free_slots or len(ids) < wanted:
-            break
-        wanted *= 4
-    return locked
+@dataclass(slots=True)
+class _Taking:
+    """One claim of one host: ``room`` shrinks with every run that it takes."""
+
+    tx: Tx
+    host: HostRow
+    room: Capacity
+    reserve_after_s: float
+
+    async def take(self, free: int) -> list[AttemptRow]:
+        """Take the best; where other hosts hold them, look further down the queue."""
+        taken: list[AttemptRow] = []
+        wanted = free + _MARGIN
+        for _ in range(_ROUNDS):
+            if len(taken) >= free:
+                break
+            found = await self._candidates(wanted)
+            taken += await self._take_from(found, free - len(taken))
+            if len(found) < wanted:
+                break
+            wanted *= 4
+        return taken
+
+    async def _candidates(self, wanted: int) -> list[RowMapping]:
+        safe = self.host.untrusted_runtimes
+        offer = {
+            "environments": list(self.host.environments),
+            "runtimes": list(self.host.runtimes),
+            "safe": list(safe),
+            "any_default": next(iter(self.host.runtimes), None),
+            "safe_default": next(iter(safe), None),
+            "wanted": wanted,
+        }
+        return [*(await self.tx.execute(_CANDIDATES, offer)).mappings()]
+
+    async def _take_from(self, found: list[RowMapping], free: int) -> list[AttemptRow]:
+        """Lock and take in order: all in one statement where any of them would fit together, else one by one."""
+        taken: list[AttemptRow] = []
+        live = {c["project_id"]: int(c["live"]) for c in found}
+        while len(taken) < free and found:
+            fitting = await self._fitting(found, live)
+            together = self._fit_together(fitting, free)
+            slots = free if together else 1
+            locked = [*(await self.tx.execute(_LOCK, _ids(fitting, slots))).mappings()]
+            for run in locked:
+                taken.append(await self._make_attempt(run))
+                live[run["project_id"]] += 1
+            if together or not locked:
+                break
+            ids = {run["id"] for run in locked}
+            found = [c for c in found if c["id"] not in ids]
+        return taken
+
+    async def _fitting(self, found: list[RowMapping], live: dict[str, int]) -> list[RowMapping]:
+        fitting: list[RowMapping] = []
+        for candidate in found:
+            need = capacity.need_of(candidate)
+            if Share(live[candidate["project_id"]], candidate["max_runs"]).is_full:
+                continue
+            if self.room.has_room(need):
+                fitting.append(candidate)
+            elif candidate["waited_s"] > self.reserve_after_s and await self._reserves(need):
+                break
+        return fitting
+
+    async def _reserves(self, need: Need) -> bool:
+        return reserving_host(await capacity.of_all(self.tx), need) == self.host.id
+
+    def _fit_together(self, fitting: list[RowMapping], free: int) -> bool:
+        """Tell whether every choice of ``free`` of them fits: then nothing has to be counted while they are taken."""
+        if any(c["max_runs"] is not None for c in fitting):
+            return False
+        needs = [capacity.need_of(c) for c in fitting]
+        memory = sum(sorted((n.memory_bytes for n in needs), reverse=True)[:free])
+        disk = sum(sorted((n.disk_bytes for n in needs), reverse=True)[:free])
+        return self.room.has_room(Need("", memory, disk))
+
+    async def _make_attempt(self, run: RowMapping) -> AttemptRow:
+        need = capacity.need_of(run)
+        self.room = replace(
+            self.room,
+            memory_promised_bytes=self.room.memory_promised_bytes + need.memory_bytes,
+            disk_promised_bytes=self.room.disk_promised_bytes + need.disk_bytes,
+        )
+        return await _make_attempt(self.tx, self.host, run)
 
 
-async def _make_attempt(tx: Tx, host: HostRow, run: Any) -> AttemptRow:
+def _ids(fitting: list[RowMapping], slots: int) -> dict[str, Any]:
+    return {"ids": [c["id"] for c in fitting], "slots": slots}
+
+
+async def _make_attempt(tx: Tx, host: HostRow, run: RowMapping) -> AttemptRow:
     offered = host.untrusted_runtimes if run["untrusted"] else host.runtimes
     values = {
         "run_id": run["id"],

@@ -1,38 +1,60 @@
 """Hosts: where sandboxes run. One worker process at a time owns a host: the one with its epoch."""
 
 from datetime import timedelta
+from typing import Any
 
-from sqlalchemy import func, select
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import bindparam, func, select
+from sqlalchemy.dialects.postgresql import JSONB, insert
 
 from service.store.cleaning import clean_json
 from service.store.database import Tx
-from service.store.rows import HostRow
+from service.store.notifications import QUEUE
+from service.store.phases import notify
+from service.store.rows import HostRow, Json
 from service.store.tables import hosts
 
 
 async def register(tx: Tx, host: HostRow) -> HostRow:
-    """Insert or replace the host's row; its state, epoch and heartbeat become those of the caller."""
+    """Insert or replace the host's row; its state, epoch and heartbeat become those of the caller.
+
+    What operators set (labels, ``cordoned``, ``slots_limit``) stays.
+    """
     values = {
         "state": host.state,
         "epoch": host.epoch,
         "slots": host.slots,
         "runtimes": [*host.runtimes],
         "environments": [*host.environments],
-        "labels": clean_json(host.labels),
         "facts": clean_json(host.facts),
         "beat_at": func.clock_timestamp(),
     }
-    query = insert(hosts).values(id=host.id, **values)
+    query = insert(hosts).values(id=host.id, labels=clean_json(host.labels), **values)
     query = query.on_conflict_do_update(index_elements=[hosts.c.id], set_=values).returning(hosts)
     return HostRow.of((await tx.execute(query)).mappings().one())
 
 
-async def beat(tx: Tx, host_id: str, epoch: str) -> bool:
-    """Write the heartbeat; False when the host has another epoch or was declared lost: stop working then."""
+async def beat(tx: Tx, host_id: str, epoch: str, facts: Json | None = None) -> str | None:
+    """Write the heartbeat, and ``facts`` over those that are there; return the state (up | draining).
+
+    Null when the host has another epoch or was declared lost: stop working then.
+    """
     mine = (hosts.c.id == host_id, hosts.c.epoch == epoch, hosts.c.state != "lost")
-    query = hosts.update().where(*mine).values(beat_at=func.clock_timestamp()).returning(hosts.c.id)
-    return (await tx.execute(query)).one_or_none() is not None
+    changed = hosts.c.facts.op("||")(bindparam("facts", clean_json(facts or {}), JSONB))
+    query = hosts.update().where(*mine).values(beat_at=func.clock_timestamp(), facts=changed)
+    return (await tx.execute(query.returning(hosts.c.state))).scalar_one_or_none()
+
+
+async def change(tx: Tx, host_id: str, **columns: Any) -> HostRow | None:
+    """Write what operators set (``cordoned``, ``slots_limit``, ``labels``, ``state``); null if there is no such host.
+
+    A claim that is under way ends first; the next one sees it. Wakes claimers: there may be room now.
+    """
+    query = hosts.update().where(hosts.c.id == host_id).values(columns).returning(hosts)
+    row = (await tx.execute(query)).mappings().one_or_none()
+    if row is None:
+        return None
+    await notify(tx, QUEUE, host_id)
+    return HostRow.of(row)
 
 
 async def stale(tx: Tx, after_s: float) -> list[HostRow]:

@@ -43,6 +43,8 @@ class Project(_Row):
     name: str
     untrusted: bool
     created_at: datetime
+    max_runs: int | None = None
+    """Most live runs at once; null = no limit of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +310,10 @@ class HostRow(_Row):
     """Names and image ids of the environments that the host has."""
     state: str = "up"
     """up | draining | lost"""
+    slots_limit: int | None = None
+    """An operator's lower limit."""
+    cordoned: bool = False
+    """Takes no new run."""
     labels: dict[str, str] = field(default_factory=dict[str, str])
     facts: Json = field(default_factory=dict[str, Any])
     created_at: datetime | None = None
