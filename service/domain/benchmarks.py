@@ -1,14 +1,19 @@
 """Benchmarks: named, versioned sets of tasks that an importer made from a source at a pinned revision."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
-from service.domain.tasks import LABELS, Name, Sha256, Strict, TaskManifest, canonical_digest
+from service.domain.tasks import LABELS, Facet, Name, Sha256, Strict, TaskManifest, canonical_digest
 
 MAX_ITEMS = 20_000
+MAX_PROBLEMS = 100
+"""Of one item."""
+MAX_FACET_VALUES = 100
+"""Of one facet in a summary; the rarest are left out, and counted."""
 Text = Annotated[str, Field(max_length=2_000)]
 Slug = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 
@@ -36,7 +41,7 @@ class BenchmarkItem(Strict):
     task: TaskManifest | None = None
     """Null where no task could be made of it."""
     status: ItemStatus = ItemStatus.OK
-    problems: list[ItemProblem] = Field(default_factory=list[ItemProblem], max_length=100)
+    problems: list[ItemProblem] = Field(default_factory=list[ItemProblem], max_length=MAX_PROBLEMS)
 
     @model_validator(mode="after")
     def _reasoned(self) -> Self:
@@ -45,6 +50,12 @@ class BenchmarkItem(Strict):
         if self.status is not ItemStatus.OK and not self.problems:
             raise ValueError(f"an item that is {self.status} says why")
         return self
+
+    def refused(self, type: str, where: str, detail: str) -> "BenchmarkItem":
+        """Return this item without its task, in quarantine for this reason."""
+        problem = ItemProblem(type=type, where=where[:2_000], detail=detail[:2_000])
+        problems = [*self.problems[: MAX_PROBLEMS - 1], problem]
+        return BenchmarkItem(key=self.key, status=ItemStatus.QUARANTINED, problems=problems)
 
 
 class Source(Strict):
@@ -110,6 +121,57 @@ class BenchmarkManifest(BenchmarkHead):
     def digest(self) -> str:
         """Return the sha256 of the head and of each item's key, task digest, status and problems."""
         return canonical_digest([self.head().model_dump(mode="json"), _outline(self.items)])
+
+
+def manifest_of(value: Any) -> BenchmarkManifest:
+    """Read a manifest from JSON. A task that is no task costs its item, not the benchmark: quarantined, with the reason.
+
+    Raises ValidationError for everything else that does not fit.
+    """
+    body = cast("dict[str, Any]", value) if isinstance(value, dict) else None
+    items = None if body is None else body.get("items")
+    if body is not None and isinstance(items, list) and len(cast("list[Any]", items)) <= MAX_ITEMS:
+        return BenchmarkManifest.model_validate({**body, "items": [_tolerated(i) for i in cast("list[Any]", items)]})
+    return BenchmarkManifest.model_validate(value)
+
+
+def _tolerated(item: Any) -> Any:
+    body = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
+    if not isinstance(body.get("task"), dict):
+        return cast("object", item)
+    try:
+        return {**body, "task": TaskManifest.model_validate(body["task"])}
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+    where = "/".join(["task", *(str(part) for part in first["loc"])])
+    problem = {"type": "invalid_task", "where": where[:2_000], "detail": str(first["msg"])[:2_000]}
+    given = body.get("problems", [])
+    if isinstance(given, list):
+        given = [*cast("list[Any]", given)[: MAX_PROBLEMS - 1], problem]
+    return {**body, "task": None, "status": ItemStatus.QUARANTINED, "problems": given}
+
+
+def facet_summary(tasks: Iterable[TaskManifest]) -> dict[str, Any]:
+    """Return, for each facet of ``tasks``: how many have it, how many values it has, and the most frequent ones' counts.
+
+    A list counts each of its values once per task.
+    """
+    having: Counter[str] = Counter()
+    values: dict[str, Counter[str]] = {}
+    for task in tasks:
+        having.update(task.facets)
+        for name, facet in task.facets.items():
+            values.setdefault(name, Counter()).update(_facet_values(facet))
+    return {
+        name: {"tasks": having[name], "distinct": len(found), "values": dict(found.most_common(MAX_FACET_VALUES))}
+        for name, found in sorted(values.items())
+    }
+
+
+def _facet_values(facet: Facet) -> set[str]:
+    if isinstance(facet, int | float):
+        return {str(int(facet)) if float(facet).is_integer() else repr(facet)}
+    return {value[:200] for value in ([facet] if isinstance(facet, str) else facet)}
 
 
 def _outline(items: Sequence[BenchmarkItem]) -> list[object]:

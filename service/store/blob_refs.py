@@ -1,6 +1,6 @@
 """Who needs which blob. A ref is made in its owner's transaction, after the file is durable (CONTRACTS 10)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from sqlalchemy import delete, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
@@ -11,9 +11,14 @@ from service.store.tables import blob_refs
 
 async def add_refs(tx: Tx, project_id: str, owner_kind: str, owner_id: str, blobs: Iterable[tuple[str, int]]) -> None:
     """Note that the owner needs ``blobs`` (digest, size in bytes); repeating it changes nothing."""
+    await add_refs_of_many(tx, project_id, owner_kind, {owner_id: dict(blobs)})
+
+
+async def add_refs_of_many(tx: Tx, project_id: str, owner_kind: str, owners: Mapping[str, Mapping[str, int]]) -> None:
+    """As :func:`add_refs` for many owners: ``{owner_id: {digest: bytes}}``."""
     rows = [
         {"digest": d, "size_bytes": size, "owner_kind": owner_kind, "owner_id": owner_id, "project_id": project_id}
-        for d, size in sorted(dict(blobs).items())
+        for d, owner_id, size in sorted((d, o, size) for o, blobs in owners.items() for d, size in blobs.items())
     ]
     if rows:
         await tx.execute(insert(blob_refs).on_conflict_do_nothing(), rows)

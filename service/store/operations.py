@@ -1,0 +1,184 @@
+"""Operations: what is done in the background, as clients see it. The engine's own tables are never asked.
+
+Use it as ``from service.store import operations``: some names are those of builtins.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import RowMapping, and_, exists, func, or_, select
+from sqlalchemy.dialects.postgresql import insert
+
+from service.domain.ids import new_id
+from service.domain.operations import ENDED_OPERATIONS, MAX_LOG_CHARS, MAX_LOG_LINES, OperationState
+from service.store.blob_refs import drop_refs
+from service.store.cleaning import clean_json
+from service.store.database import Tx
+from service.store.notifications import OPERATIONS
+from service.store.paging import Sort, fetch_page
+from service.store.phases import notify
+from service.store.rows import OperationRow, Page, Slice
+from service.store.tables import tokens
+from service.store.tables_benchmarks import operations
+
+OWNER = "operation"
+"""Kind of the owner of blobs that an operation needs until it has ended."""
+KEPT = timedelta(days=30)
+_OPEN = (OperationState.QUEUED, OperationState.RUNNING)
+_SORT = Sort(operations.c.created_at, descending=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What a stream looks at."""
+
+    row: OperationRow
+    token_good: bool
+
+
+async def create(tx: Tx, project_id: str, kind: str, spec: dict[str, Any], unit: str = "items") -> OperationRow:
+    """Queue an operation and wake who works on them. ``unit`` is what ``done`` and ``total`` count."""
+    values = {
+        "id": new_id("op"),
+        "project_id": project_id,
+        "kind": kind,
+        "state": OperationState.QUEUED,
+        "spec": spec,
+        "unit": unit,
+    }
+    row = (await tx.execute(insert(operations).values(values).returning(operations))).mappings().one()
+    await _tell(tx, row)
+    return OperationRow.of(row)
+
+
+async def get(tx: Tx, project_id: str, operation_id: str) -> OperationRow | None:
+    """Return the project's operation; null if there is none (or it is another project's)."""
+    query = select(operations).where(operations.c.id == operation_id, operations.c.project_id == project_id)
+    row = (await tx.execute(query)).mappings().one_or_none()
+    return None if row is None else OperationRow.of(row)
+
+
+async def watch(tx: Tx, project_id: str, operation_id: str, token_id: str) -> Watched | None:
+    """Return the project's operation and whether the token is still good, in one statement."""
+    unexpired = or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > func.clock_timestamp())
+    good = exists().where(and_(tokens.c.id == token_id, tokens.c.revoked_at.is_(None), unexpired))
+    query = select(operations, good.label("token_good"))
+    mine = (operations.c.id == operation_id, operations.c.project_id == project_id)
+    row = (await tx.execute(query.where(*mine))).mappings().one_or_none()
+    return None if row is None else Watched(OperationRow.of(row), row["token_good"])
+
+
+async def list(
+    tx: Tx, project_id: str, page: Page, *, kinds: Collection[str], states: Collection[str] = ()
+) -> Slice[OperationRow]:
+    """Return a page of operations of ``kinds``, newest first; ``states`` empty = all."""
+    query = select(operations).where(operations.c.project_id == project_id, operations.c.kind.in_(kinds))
+    if states:
+        query = query.where(operations.c.state.in_(states))
+    rows, following = await fetch_page(tx, query, _SORT, operations.c.id, page)
+    return Slice([OperationRow.of(row) for row in rows], following)
+
+
+async def find_open_or_done(tx: Tx, project_id: str, kind: str, spec: dict[str, Any]) -> OperationRow | None:
+    """Return the newest operation with this very ``spec`` that is under way or succeeded.
+
+    Two transactions that ask for the same one after the other: the second waits, and finds what the first made.
+    """
+    key = f"workstead.operation.{project_id}.{kind}.{sorted(spec.items())}"
+    await tx.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(key, 0))))
+    same = (operations.c.project_id == project_id, operations.c.kind == kind, operations.c.spec == spec)
+    usable = operations.c.state.in_((*_OPEN, OperationState.SUCCEEDED)) & operations.c.cancel_requested_at.is_(None)
+    query = select(operations).where(*same, usable).order_by(operations.c.created_at.desc(), operations.c.id).limit(1)
+    row = (await tx.execute(query)).mappings().one_or_none()
+    return None if row is None else OperationRow.of(row)
+
+
+async def open_ids(tx: Tx) -> Sequence[str]:
+    """Return the operations that have not ended, oldest first, at most 1 000."""
+    query = select(operations.c.id).where(operations.c.state.in_(_OPEN))
+    return [*(await tx.execute(query.order_by(operations.c.created_at).limit(1000))).scalars()]
+
+
+async def begin(tx: Tx, operation_id: str) -> OperationRow | None:
+    """Mark a try: queued or (after a crash) running → running, tries + 1. Null when it has ended, or ends here."""
+    row = await _locked(tx, operation_id)
+    if row is None or row["state"] in ENDED_OPERATIONS:
+        return None
+    if row["cancel_requested_at"] is not None:
+        await _end(tx, operation_id, OperationState.CANCELLED)
+        return None
+    started = func.coalesce(operations.c.started_at, func.clock_timestamp())
+    changed = {"state": OperationState.RUNNING, "tries": operations.c.tries + 1, "started_at": started}
+    return OperationRow.of(await _write(tx, operation_id, changed))
+
+
+async def report(
+    tx: Tx, operation_id: str, done: int, total: int | None, log: Sequence[dict[str, Any]] | None = None
+) -> bool:
+    """Write how far it is, and its whole log if that changed; return whether it is to go on.
+
+    It is not when somebody asked for its end, or it has ended, or it is gone.
+    """
+    row = await _locked(tx, operation_id)
+    if row is None or row["state"] in ENDED_OPERATIONS or row["cancel_requested_at"] is not None:
+        return False
+    changed: dict[str, Any] = {"done": done, "total": total}
+    if log is not None:
+        changed["log"] = clean_json([{**line, "text": line["text"][:MAX_LOG_CHARS]} for line in log[-MAX_LOG_LINES:]])
+    await _write(tx, operation_id, changed)
+    return True
+
+
+async def finish(
+    tx: Tx,
+    operation_id: str,
+    state: OperationState,
+    *,
+    result: dict[str, Any] | None = None,
+    problem: dict[str, Any] | None = None,
+) -> None:
+    """End it, once: one that has ended keeps its end. Blobs that it needed may go."""
+    row = await _locked(tx, operation_id)
+    if row is not None and row["state"] not in ENDED_OPERATIONS:
+        await _end(tx, operation_id, state, result=clean_json(result), problem=clean_json(problem))
+
+
+async def request_cancel(tx: Tx, project_id: str, operation_id: str) -> OperationRow | None:
+    """Ask for the end. One that nobody has begun ends at once; a running one when its handler looks."""
+    if await get(tx, project_id, operation_id) is None:
+        return None
+    row = await _locked(tx, operation_id)
+    if row is not None and row["state"] == OperationState.QUEUED:
+        await _end(tx, operation_id, OperationState.CANCELLED, cancel_requested_at=func.clock_timestamp())
+    elif row is not None and row["state"] == OperationState.RUNNING and row["cancel_requested_at"] is None:
+        await _write(tx, operation_id, {"cancel_requested_at": func.clock_timestamp()})
+    return await get(tx, project_id, operation_id)
+
+
+async def purge(tx: Tx) -> int:
+    """Delete operations that ended more than 30 days ago; return how many."""
+    return (await tx.execute(operations.delete().where(operations.c.ended_at < func.clock_timestamp() - KEPT))).rowcount
+
+
+async def _locked(tx: Tx, operation_id: str) -> RowMapping | None:
+    query = select(operations).where(operations.c.id == operation_id).with_for_update()
+    return (await tx.execute(query)).mappings().one_or_none()
+
+
+async def _end(tx: Tx, operation_id: str, state: OperationState, **columns: Any) -> None:
+    await _write(tx, operation_id, {"state": state, "ended_at": func.clock_timestamp(), **columns})
+    await drop_refs(tx, OWNER, operation_id)
+
+
+async def _write(tx: Tx, operation_id: str, columns: dict[str, Any]) -> RowMapping:
+    query = operations.update().where(operations.c.id == operation_id)
+    query = query.values(**columns, updated_at=func.clock_timestamp()).returning(operations)
+    row = (await tx.execute(query)).mappings().one()
+    await _tell(tx, row)
+    return row
+
+
+async def _tell(tx: Tx, row: RowMapping) -> None:
+    await notify(tx, OPERATIONS, f"{row['id']} {row['state']}")
