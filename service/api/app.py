@@ -15,6 +15,7 @@ from service.api.resources import (
     artifacts,
     attempts,
     blobs,
+    changes,
     gradings,
     health,
     me,
@@ -23,15 +24,18 @@ from service.api.resources import (
     scaffolds,
     sessions,
     tasks,
+    tickets,
     tokens,
 )
 from service.api.state import ApiState
 
 API_VERSION = "1"
 RESOURCES = (
-    blobs, tasks, scaffolds, agents, runs, run_events, attempts, artifacts, gradings, tokens, me, sessions, health,
+    blobs, tasks, scaffolds, agents, runs, run_events, attempts, artifacts, gradings, changes, tokens, tickets, me,
+    sessions, health,
 )  # fmt: skip
-EXPOSED = ["ETag", "Link", "Location", "Retry-After", "X-Request-Id", "Idempotent-Replay", "Upload-Offset"]
+EXPOSED = ["ETag", "Link", "Location", "Retry-After", "X-Request-Id", "Idempotent-Replay", "Upload-Offset",
+           "RateLimit", "RateLimit-Policy"]  # fmt: skip
 
 
 class _Api(FastAPI):
@@ -39,7 +43,10 @@ class _Api(FastAPI):
         """Return the description, with how callers say who they are and the type that problems really have."""
         if self.openapi_schema is None:
             found = super().openapi()
-            found["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+            found["components"]["securitySchemes"] = {
+                "token": {"type": "http", "scheme": "bearer"},
+                "ticket": {"type": "apiKey", "in": "query", "name": "ticket", "description": "one GET, one path, 60 s"},
+            }
             found["security"] = [{"token": []}]
             for operation in (o for item in found["paths"].values() for o in item.values()):
                 content = operation["responses"]["4XX"]["content"]

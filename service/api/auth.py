@@ -4,6 +4,7 @@ One answer for every credential that is not good (401 ``bad_credentials``), on o
 told. Run tokens (inside sandboxes) are worth ``GET /v1/me`` and nothing else.
 """
 
+import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated
@@ -11,11 +12,12 @@ from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
 
+from service.api.charging import charge, check_failures, note_failure
 from service.api.cookies import session_secret
 from service.api.rendering import now
 from service.api.state import ApiState, api_state
 from service.domain.errors import Forbidden, Unauthenticated
-from service.store import tokens
+from service.store import tickets, tokens
 from service.store.rows import TokenRow
 
 SCOPES = frozenset(
@@ -32,6 +34,8 @@ SCOPES = frozenset(
     ]
 )
 """NEEDS C1. ``admin`` includes all others."""
+TICKET = "ticket"
+"""Query parameter of a one-time ticket (NEEDS D6)."""
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -39,6 +43,7 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 class Caller:
     token: TokenRow
     by_cookie: bool = False
+    by_ticket: bool = False
 
     @property
     def project_id(self) -> str:
@@ -67,24 +72,45 @@ async def identify(request: Request) -> Caller:
     state = api_state(request)
     secret = bearer(request)
     if secret is not None:
-        caller = await _by_token(state, secret)
+        caller = await _by_token(request, state, secret)
+    elif request.query_params.get(TICKET) is not None:
+        caller = await _by_ticket(request, state, request.query_params[TICKET])
     else:
         check_origin(request, state)
         caller = await _by_session(state, session_secret(request))
     request.state.token_id = caller.token.id
     request.state.project_id = caller.project_id
+    charge(request, state, caller.token.id)
     return caller
 
 
-async def _by_token(state: ApiState, secret: str) -> Caller:
+async def _by_token(request: Request, state: ApiState, secret: str) -> Caller:
+    credential = hashlib.sha256(secret.encode(errors="surrogatepass")).digest()
+    check_failures(request, state, credential)
     async with state.db.statement() as tx:
         token = await tokens.authenticate(tx, secret)
     if token is None:
+        note_failure(request, state)
         raise Unauthenticated("bad_credentials", "the token is unknown, expired or revoked")
+    state.limiter.remember(credential)
     if token.last_used_at is None or now() - token.last_used_at > tokens.TOUCH_INTERVAL:
         async with state.db.transaction() as tx:
             await tokens.touch(tx, token.id)
     return Caller(token)
+
+
+async def _by_ticket(request: Request, state: ApiState, secret: str) -> Caller:
+    """Take a one-time ticket: for this path, before its time is over, and from the page that it was made for."""
+    check_failures(request, state, b"")
+    async with state.db.transaction() as tx:
+        used = await tickets.use(tx, secret, request.url.path) if request.method == "GET" else None
+    if used is None:
+        note_failure(request, state)
+        raise Unauthenticated("bad_ticket", "the ticket is unknown, used, over, or for another path")
+    origin = request.headers.get("origin")
+    if origin is not None and origin != (used.origin or state.config.origin):
+        raise Forbidden("foreign_origin", "the ticket is for pages of another origin")
+    return Caller(used.token, by_ticket=True)
 
 
 async def _by_session(state: ApiState, secret: str | None) -> Caller:

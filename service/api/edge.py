@@ -7,6 +7,7 @@ import asyncio
 import re
 import secrets
 import time
+from typing import Any
 from urllib.parse import parse_qsl
 
 import structlog
@@ -14,6 +15,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from service.api.charging import charged_headers
 from service.api.problems import MEDIA_TYPE, BodyRefused, clean, problem, with_request_id
 
 log = structlog.stdlib.get_logger()
@@ -46,7 +48,7 @@ class Edge:
         asked = headers.get("x-request-id", "")
         request_id = asked if _REQUEST_ID.match(asked) else f"req_{secrets.token_hex(12)}"
         scope.setdefault("state", {})["request_id"] = request_id
-        answer = _Answer(send, request_id)
+        answer = _Answer(send, request_id, scope["state"])
         try:
             refusal = self._refusal(scope, headers)
             if refusal is None:
@@ -128,9 +130,10 @@ class _Body:
 class _Answer:
     """``send`` that adds the headers of every answer, and the request's id to problems."""
 
-    def __init__(self, send: Send, request_id: str) -> None:
+    def __init__(self, send: Send, request_id: str, state: dict[str, Any]) -> None:
         self._send = send
         self._request_id = request_id
+        self._state = state
         self._held: Message | None = None
         self.status = 0
 
@@ -141,6 +144,8 @@ class _Answer:
             headers["X-Request-Id"] = self._request_id
             headers.setdefault("X-Content-Type-Options", "nosniff")
             headers.setdefault("Referrer-Policy", "no-referrer")
+            for name, value in charged_headers(self._state, self.status).items():
+                headers[name] = value
             if headers.get("content-type") == MEDIA_TYPE:
                 self._held = message
                 return

@@ -1,32 +1,24 @@
 """One run's events as Server-Sent Events (NEEDS D8): from a cursor to the explicit end, woken by notifications.
 
-Between notifications the database is asked every 2 s only; that also ends the stream of a revoked token. A client that
-does not read for ``SEND_S`` is cut; it comes back with its Last-Event-ID and loses nothing.
+Between notifications the database is asked every 2 s only; that also ends the stream of a revoked token.
 """
 
-import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Send
 
 from service.api.event_view import event_json
+from service.api.sse import HEARTBEAT_S, REREAD_S, SseStream, send_text
 from service.api.state import ApiState
-from service.domain.errors import Unavailable
 from service.domain.events import Event, EventType
 from service.store import events
 from service.store.notifications import RUN_EVENTS, Subscription
 from service.store.poll import StreamState, stream_state
 
-REREAD_S = 2.0
-HEARTBEAT_S = 15.0
-SEND_S = 30.0
-RETRY_MS = 1000
 BATCH = 500
 _MAY_END = frozenset({EventType.RUN_PHASE, EventType.VERDICT, EventType.ATTEMPT_ENDED})
-_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,40 +35,17 @@ class StreamRequest:
         return state.finished or (self.until == "ended" and state.ended_at is not None)
 
 
-class EventStream(Response):
+class EventStream(SseStream):
     """Streams until the end, the client's leaving, or a revoked token."""
 
-    media_type = "text/event-stream"
-
     def __init__(self, state: ApiState, wanted: StreamRequest) -> None:
-        super().__init__(headers=_HEADERS)
-        del self.headers["content-length"]
-        self._state = state
+        super().__init__(state, wanted.token_id)
         self._wanted = wanted
         self._cursor = wanted.after
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        del scope
-        self._state.open_streams += 1
-        pump = asyncio.create_task(self._pump(send))
-        gone = asyncio.create_task(_disconnected(receive))
-        try:
-            await asyncio.wait({pump, gone}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            self._state.open_streams -= 1
-            for task in (pump, gone):
-                task.cancel()
-            results = await asyncio.gather(pump, gone, return_exceptions=True)
-        if isinstance(results[0], Exception) and not isinstance(results[0], (TimeoutError, Unavailable)):
-            raise results[0]
-
-    async def _pump(self, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        await _send(send, f"retry: {RETRY_MS}\n\n")
-        wanted = self._wanted
-        async with self._state.notifications.subscribe(RUN_EVENTS, wanted.run_id) as woken:
+    async def follow(self, send: Send) -> None:
+        async with self.state.notifications.subscribe(RUN_EVENTS, self._wanted.run_id) as woken:
             await self._follow(send, woken)
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _follow(self, send: Send, woken: Subscription) -> None:
         state, silent_s = await self._look(), 0.0
@@ -88,38 +57,28 @@ class EventStream(Response):
                     state = await self._look()
                 continue
             if self._wanted.over(state):
-                await _send(send, self._end(state))
+                await send_text(send, self._end(state))
                 return
             silent_s += 0.0 if await woken.wait(REREAD_S) else REREAD_S
             if silent_s > 0 or self._wanted.types is not None:
                 state = await self._look()
             if silent_s >= HEARTBEAT_S:
-                await _send(send, ": still here\n\n")
+                await send_text(send, ": still here\n\n")
                 silent_s = 0.0
 
     async def _look(self) -> StreamState | None:
         wanted = self._wanted
-        async with self._state.db.statement() as tx:
+        async with self.state.db.statement() as tx:
             return await stream_state(tx, wanted.project_id, wanted.run_id, wanted.token_id)
 
     async def _send_new(self, send: Send) -> Sequence[Event]:
-        async with self._state.db.statement() as tx:
+        async with self.state.db.statement() as tx:
             found = await events.read(tx, self._wanted.run_id, self._cursor, BATCH, self._wanted.types)
         if found:
-            await _send(send, "".join(f"id: {e.seq}\ndata: {event_json(e)}\n\n" for e in found))
+            await send_text(send, "".join(f"id: {e.seq}\ndata: {event_json(e)}\n\n" for e in found))
             self._cursor = found[-1].seq
         return found
 
     def _end(self, state: StreamState) -> str:
         body = {"run_id": self._wanted.run_id, "last_seq": state.last_seq, "phase": state.phase}
         return f"event: end\ndata: {json.dumps(body | {'outcome': state.outcome})}\n\n"
-
-
-async def _send(send: Send, text: str) -> None:
-    async with asyncio.timeout(SEND_S):
-        await send({"type": "http.response.body", "body": text.encode(), "more_body": True})
-
-
-async def _disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass

@@ -7,13 +7,14 @@ from urllib.parse import urlencode
 
 from fastapi import Depends, Query, Request
 
+from service.api.auth import TICKET
 from service.api.rendering import View
 from service.domain import cursors
 from service.store.rows import Cursor, Page
 
 T = TypeVar("T")
 MAX_LIMIT = 500
-_NOT_MARKED = frozenset({"cursor", "limit", "total", "fields"})
+_NOT_MARKED = frozenset({"cursor", "limit", "total", "fields", TICKET})
 
 
 class ListOf(View, Generic[T]):
@@ -42,5 +43,5 @@ def next_link(request: Request, cursor: Cursor | None) -> str | None:
     """Return the URL of the page after ``cursor``: this request's own, with the cursor replaced."""
     if cursor is None:
         return None
-    pairs = [(k, v) for k, v in request.query_params.multi_items() if k != "cursor"]
+    pairs = [(k, v) for k, v in request.query_params.multi_items() if k not in ("cursor", TICKET)]
     return f"{request.url.path}?{urlencode([*pairs, ('cursor', cursors.encode(cursor, _mark(request)))])}"

@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from fastapi import Request
 
+from service.api.auth import TICKET
 from service.domain.errors import Invalid
 
 OPEN = ("label.", "facet.")
@@ -26,5 +27,5 @@ def prefixed(request: Request, prefix: str) -> dict[str, str]:
 def only_known(request: Request, names: Collection[str], open_prefixes: tuple[str, ...] = OPEN) -> None:
     """Raise Invalid for a query parameter that this list does not have: a misspelt filter must not list everything."""
     for name in request.query_params:
-        if name not in names and not name.startswith(open_prefixes):
+        if name not in names and not name.startswith(open_prefixes) and name != TICKET:
             raise Invalid("unknown_filter", f"there is no filter or option {name!r}", known=sorted(names))

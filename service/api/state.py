@@ -1,5 +1,6 @@
 """What the API is made from. Built once by wiring; every resource finds it at ``request.app.state.api``."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -7,6 +8,7 @@ from urllib.parse import urlsplit
 
 from starlette.requests import HTTPConnection
 
+from service.api.rate_limits import Limiter, Rates
 from service.store.blobs import BlobStore
 from service.store.database import Database
 from service.store.notifications import Notifications
@@ -24,6 +26,8 @@ class ApiConfig:
     """Largest blob, in bytes."""
     max_streams: int = 500
     """Most event streams and long polls at once in this process."""
+    rates: Rates = field(default_factory=Rates)
+    """How often one token may call."""
 
     @property
     def origin(self) -> str:
@@ -59,6 +63,12 @@ class ApiState:
     reach: Callable[[str], None] = _no_crash
     """Crash hook of the crash tests: called with the name of a point that was passed."""
     open_streams: int = 0
+    streams_of: Counter[str] = field(default_factory=Counter[str])
+    """Token id to its open event streams and long polls."""
+    limiter: Limiter = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.limiter = Limiter(self.config.rates)
 
 
 def api_state(connection: HTTPConnection) -> ApiState:

@@ -3,15 +3,18 @@
 import asyncio
 import hashlib
 import hmac
+from contextlib import suppress
 from typing import Literal
 
 from fastapi import Request
 from starlette.responses import Response
 
 from service.api.auth import Caller, bearer
+from service.api.charging import charge_unchanged
 from service.api.conditional import none_match, revision_tag
 from service.api.state import ApiState
-from service.domain.errors import NotFound, Unavailable
+from service.api.stream_slots import check_slot, slot
+from service.domain.errors import NotFound
 from service.domain.run_states import Phase
 from service.store.notifications import RUN_EVENTS, RUNS
 from service.store.poll import StreamState, stream_state, token_and_revision
@@ -43,6 +46,7 @@ async def unchanged(request: Request, state: ApiState, run_id: str) -> Response 
     if not {"runs:read", "admin"} & set(found.scopes) or not none_match(wanted, tag):
         return None
     request.state.token_id, request.state.project_id = found.token_id, found.project_id
+    charge_unchanged(request, state, found.token_id)
     return Response(status_code=304, headers={"ETag": tag, "Cache-Control": cache_control(done=False)})
 
 
@@ -56,22 +60,16 @@ async def wait_for(
 ) -> None:
     """Return when the run has what ``until`` names, or after ``wait_s`` seconds. ``known``: the client's ETag.
 
-    Raises NotFound, and Unavailable where too many streams and long polls are open.
+    Raises NotFound, and Unavailable or RateLimited where too many streams and long polls are open.
     """
-    if state.open_streams >= state.config.max_streams:
-        raise Unavailable("too_many_streams", "too many open streams and long polls")
-    state.open_streams += 1
-    try:
+    check_slot(state, caller.token.id)
+    with slot(state, caller.token.id), suppress(TimeoutError):
         channel = RUN_EVENTS if until == "change" else RUNS
         async with asyncio.timeout(wait_s), state.notifications.subscribe(channel, run_id) as woken:
             first = seen = await _look(state, caller, run_id)
             while not _reached(until, first, seen, known):
                 await woken.wait(REREAD_S)
                 seen = await _look(state, caller, run_id)
-    except TimeoutError:
-        return
-    finally:
-        state.open_streams -= 1
 
 
 async def _look(state: ApiState, caller: Caller, run_id: str) -> StreamState:

@@ -62,7 +62,7 @@ async def authenticate(tx: Tx, secret: str) -> TokenRow | None:
     :func:`touch` in a transaction of its own where ``last_used_at`` matters.
     """
     shape = _SHAPE.fullmatch(secret) if len(secret) <= _MAX_SECRET else None
-    query = select(tokens).where(tokens.c.prefix == (shape.group(1) if shape else ""), _valid())
+    query = select(tokens).where(tokens.c.prefix == (shape.group(1) if shape else ""), valid())
     row = (await tx.execute(query)).mappings().one_or_none()
     stored = _NOBODY if row is None else bytes(row["hash"])
     same = hmac.compare_digest(stored, _hash(secret[:_MAX_SECRET]))
@@ -114,7 +114,7 @@ async def session_token(tx: Tx, secret: str) -> TokenRow | None:
     """Return the token behind a session; null when either has ended."""
     query = select(tokens).join(sessions, sessions.c.token_id == tokens.c.id)
     mine = (sessions.c.hash == _hash(secret[:_MAX_SECRET]), sessions.c.expires_at > func.clock_timestamp())
-    row = (await tx.execute(query.where(*mine, _valid()))).mappings().one_or_none()
+    row = (await tx.execute(query.where(*mine, valid()))).mappings().one_or_none()
     return None if row is None else TokenRow.of(row)
 
 
@@ -126,7 +126,8 @@ def _hash(secret: str) -> bytes:
     return hashlib.sha256(secret.encode(errors="surrogatepass")).digest()
 
 
-def _valid() -> ColumnElement[bool]:
+def valid() -> ColumnElement[bool]:
+    """Return the condition that a row of ``tokens`` opens anything at all."""
     latest = and_(attempts.c.run_id == tokens.c.run_id, attempts.c.n == tokens.c.attempt)
     usable = and_(latest, attempts.c.state.in_(_USABLE), runs.c.id == tokens.c.run_id, runs.c.attempt == attempts.c.n)
     unexpired = or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > func.clock_timestamp())

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from service.api import event_stream
+from service.api import event_stream, sse
 from service.domain.errors import Unavailable
 from service.domain.events import NewEvent
 from service.store import events
@@ -245,7 +245,7 @@ async def test_silence_has_a_heartbeat(tenant: Tenant, url: str, monkeypatch: py
 
 
 async def test_a_client_that_does_not_read_is_cut(tenant: Tenant, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_stream, "SEND_S", 0.5)
+    monkeypatch.setattr(sse, "SEND_S", 0.5)
     run = await tenant.run()
     attempt = await tenant.start(run["id"])
     port = int(url.rpartition(":")[2])

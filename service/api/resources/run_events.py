@@ -6,14 +6,15 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response
 
-from service.api.auth import Caller, RunsRead, State
+from service.api.auth import TICKET, Caller, RunsRead, State
 from service.api.event_stream import EventStream, StreamRequest
 from service.api.event_view import COARSE, EventPage, event_view
 from service.api.json_body import StrictRoute
 from service.api.prefixed import only_known
 from service.api.rendering import answer
 from service.api.state import ApiState
-from service.domain.errors import Invalid, NotFound, Unavailable
+from service.api.stream_slots import check_slot
+from service.domain.errors import Invalid, NotFound
 from service.store import events
 from service.store.poll import stream_state
 
@@ -78,8 +79,7 @@ async def _stream(state: ApiState, wanted: StreamRequest) -> Response:
         raise NotFound("not_found")
     if wanted.over(seen) and wanted.after >= seen.last_seq:
         return Response(status_code=204)
-    if state.open_streams >= state.config.max_streams:
-        raise Unavailable("too_many_streams", "too many open streams and long polls")
+    check_slot(state, wanted.token_id)
     return EventStream(state, wanted)
 
 
@@ -99,7 +99,7 @@ async def _page(
         found = await events.read(tx, run_id, after, limit, types)
     full = len(found) == limit
     next_after = found[-1].seq if full else max(seen.last_seq, after, *(e.seq for e in found))
-    pairs = [(k, v) for k, v in request.query_params.multi_items() if k != "after"]
+    pairs = [(k, v) for k, v in request.query_params.multi_items() if k not in ("after", TICKET)]
     link = f"{request.url.path}?{urlencode([*pairs, ('after', str(next_after))])}" if full else None
     page = EventPage(
         data=[event_view(e) for e in found],

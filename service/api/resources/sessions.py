@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.responses import RedirectResponse, Response
 
 from service.api.auth import State, check_origin
+from service.api.charging import check_failures, note_failure
 from service.api.cookies import clear_session, session_secret, set_session
 from service.api.json_body import StrictRoute
 from service.api.json_body import parse as parse_json
@@ -40,8 +41,10 @@ async def log_in(request: Request, state: State) -> Response:
     form = request.headers.get("content-type", "").startswith(FORM)
     body = await request.body()
     secret = _from_form(body) if form else _from_json(body)
+    check_failures(request, state, b"")
     session = await _open(state, secret)
     if session is None:
+        note_failure(request, state)
         if form:
             return RedirectResponse("/login?failed=1", 303)
         raise Unauthenticated("bad_credentials", "the token is unknown, expired or revoked")
