@@ -1,0 +1,22 @@
+"""Importers by name. A dotted path is imported when its importer is first used."""
+
+from functools import cache
+from importlib import import_module
+from typing import cast
+
+from workstead.importers.contract import Importer
+
+IMPORTERS = {
+    "freelance": "workstead.importers.freelance.importer:FreelanceImporter",
+    "jobbench": "workstead.importers.jobbench.importer:JobBenchImporter",
+}
+
+
+@cache
+def importer_for(name: str) -> Importer | None:
+    """Return the importer of this name, or None where this version has none."""
+    path = IMPORTERS.get(name)
+    if path is None:
+        return None
+    module, _, attribute = path.partition(":")
+    return cast(Importer, getattr(import_module(module), attribute)())

@@ -1,0 +1,94 @@
+"""Texts and numbers of a source that nobody has checked: JSON that is not quite JSON, and what cannot be stored."""
+
+import json
+import math
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, cast
+
+from workstead.task_dir import InvalidInput
+
+MAX_JSON_BYTES = 256 << 20
+MAX_DIGITS = 30
+
+
+class Absurd:
+    """Stands where the source has Infinity or a number of more digits than anybody means."""
+
+    def __repr__(self) -> str:
+        return "a number that is not finite"
+
+
+ABSURD = Absurd()
+
+
+def read_json(path: Path, limit: int = MAX_JSON_BYTES) -> Any:
+    """Read JSON as Python's own writer makes it: a bare NaN becomes null; Infinity and huge numbers become ABSURD.
+
+    Numbers with a fraction become Decimal, so that money does not change. Raises InvalidInput, OSError.
+    """
+    with path.open("rb") as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise InvalidInput(path, [f"is longer than {limit} bytes"])
+    try:
+        return parse_json(data)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(path, [f"is not JSON: {error}"]) from error
+
+
+def parse_json(data: bytes) -> Any:
+    """Parse as :func:`read_json` does. Raises ValueError, RecursionError."""
+    text = data.decode("utf-8-sig")
+    return json.loads(text, parse_constant=_constant, parse_int=_int, parse_float=_decimal)
+
+
+def _constant(name: str) -> Absurd | None:
+    return None if name == "NaN" else ABSURD
+
+
+def _int(digits: str) -> int | Absurd:
+    return int(digits) if len(digits) <= MAX_DIGITS else ABSURD
+
+
+def _decimal(digits: str) -> Decimal | Absurd:
+    value = float(digits)
+    if not math.isfinite(value):
+        return ABSURD
+    # An exponent would let twelve characters stand for a number of a billion digits.
+    plain = len(digits) <= MAX_DIGITS and "e" not in digits.lower()
+    return Decimal(digits) if plain else Decimal(repr(value))
+
+
+def absurdities(value: Any, where: str = "") -> Iterator[str]:
+    """Yield the pointer of each ABSURD within a parsed value."""
+    stack: list[tuple[str, Any]] = [(where, value)]
+    while stack:
+        at, node = stack.pop()
+        if isinstance(node, Absurd):
+            yield at
+        elif isinstance(node, dict):
+            stack += [(f"{at}/{key}", child) for key, child in cast("dict[str, Any]", node).items()]
+        elif isinstance(node, list):
+            stack += [(f"{at}/{i}", child) for i, child in enumerate(cast("list[Any]", node))]
+
+
+def unstorable(value: Any) -> bool:
+    """Tell whether a text within ``value`` has a NUL or a lone surrogate, which no database text can hold."""
+    stack: list[Any] = [value]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, str) and ("\0" in node or any(0xD800 <= ord(c) <= 0xDFFF for c in node)):
+            return True
+        if isinstance(node, dict):
+            stack += [part for pair in cast("dict[str, Any]", node).items() for part in pair]
+        elif isinstance(node, list):
+            stack += cast("list[Any]", node)
+    return False
+
+
+def storable(text: str, limit: int) -> str:
+    """Return ``text`` cut to ``limit`` characters, with what no database text can hold replaced."""
+    kept = (c if c != "\0" and not 0xD800 <= ord(c) <= 0xDFFF else "\ufffd" for c in text[:limit])
+    return "".join(kept)
