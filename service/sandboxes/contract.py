@@ -115,6 +115,16 @@ class Exited:
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """What a program took, with its children that it waited for, as the launcher measured it."""
+
+    wall_s: float
+    cpu_s: float
+    max_rss_bytes: int
+    """Never less than the launcher's own size, some 15 MB; 0 where the sandbox's Python cannot tell."""
+
+
+@dataclass(frozen=True, slots=True)
 class ExecResult:
     code: int | None
     signal: int | None
@@ -122,6 +132,9 @@ class ExecResult:
     stderr: bytes
     truncated: bool = False
     timed_out: bool = False
+    usage: Usage | None = field(default=None, compare=False)
+    left: bool = False
+    """Of a call that was ``alone``: other processes were there when the program ended, and were killed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,11 +212,13 @@ class Sandbox(ABC):
         timeout_s: float = 60,
         limit_bytes: int = 1 << 20,
         call_id: str | None = None,
+        alone: bool = False,
     ) -> ExecResult:
         """Run a tool call through the launcher; output beyond ``limit_bytes`` per stream is dropped and marked.
 
         A repeated ``call_id`` awaits the running call, or returns its kept result. Ends when the program ends, not when
-        its background children do. Raises LauncherLost, ToolFailed.
+        its background children do. ``alone``: no other call may run and no program was started; the program is killed
+        at its output limit, and with it ends every other process inside. Raises LauncherLost, ToolFailed.
         """
 
     @abstractmethod

@@ -235,6 +235,7 @@ class LauncherLink:
         timeout_s: float = 60,
         limit_bytes: int = 1 << 20,
         call_id: str | None = None,
+        alone: bool = False,
     ) -> ExecResult:
         """See Sandbox.exec. ``env`` null: the container's own. At most 4 MiB are kept of both streams together.
 
@@ -246,7 +247,9 @@ class LauncherLink:
         body = command_body(id, milliseconds(timeout_s), b"%d" % max(0, limit_bytes), *fields)
         async with self._execs:
             answer = await self._ask(
-                lambda peer, n: peer.send(Kind.EXEC, number=n, body=body), timeout_s + EXEC_SLACK_S, "exec"
+                lambda peer, n: peer.send(Kind.EXEC, flag=int(alone), number=n, body=body),
+                timeout_s + EXEC_SLACK_S,
+                "exec",
             )
             if call_id is None and self._peer is not None:
                 self._peer.post(Kind.FORGET, body=id)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from service.sandboxes.contract import Command, ExecResult, ToolFailed
+from service.sandboxes.contract import Command, ExecResult, ToolFailed, Usage
 from service.sandboxes.docker.framing import MAX_MESSAGE, Violation, integer, pack, unpack
 
 MAX_STDIN = 4 << 20
@@ -55,9 +55,21 @@ def read_answer(body: bytes) -> list[bytes]:
 
 def read_exec_result(fields: list[bytes]) -> ExecResult:
     """Raises Violation."""
-    if len(fields) != 6:
+    if len(fields) not in (6, 10):  # a launcher of before measured nothing
         raise Violation("not a result")
     code, signal = integer(fields[0]), integer(fields[1])
     return ExecResult(
-        code, signal, stdout=fields[4], stderr=fields[5], truncated=fields[2] == b"1", timed_out=fields[3] == b"1"
+        code,
+        signal,
+        stdout=fields[4],
+        stderr=fields[5],
+        truncated=fields[2] == b"1",
+        timed_out=fields[3] == b"1",
+        usage=_usage(fields[6:9]) if len(fields) == 10 else None,
+        left=fields[-1] == b"1" and len(fields) == 10,
     )
+
+
+def _usage(fields: list[bytes]) -> Usage:
+    wall, cpu, rss = (integer(field) or 0 for field in fields)
+    return Usage(wall / 1e6, cpu / 1e6, rss)

@@ -106,10 +106,12 @@ class DockerSandbox(Sandbox):
         timeout_s: float = 60,
         limit_bytes: int = 1 << 20,
         call_id: str | None = None,
+        alone: bool = False,
     ) -> ExecResult:
         return await self.link.exec(
-            argv, stdin=stdin, cwd=cwd, env=env, timeout_s=timeout_s, limit_bytes=limit_bytes, call_id=call_id
-        )
+            argv, stdin=stdin, cwd=cwd, env=env, timeout_s=timeout_s, limit_bytes=limit_bytes, call_id=call_id,
+            alone=alone,
+        )  # fmt: skip
 
     async def read_file(self, path: str, *, limit_bytes: int = 16 << 20) -> bytes:
         return await self.link.read_file(path, limit_bytes=limit_bytes)

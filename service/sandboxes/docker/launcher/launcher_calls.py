@@ -6,7 +6,7 @@ from collections import deque
 
 from launcher_command import Command
 from launcher_loop import Loop
-from launcher_process import Owner, Process
+from launcher_process import Owner, Process, may_sweep, sweep
 from launcher_wire import Refused, number, pack
 
 TYPE_CHECKING = False
@@ -21,9 +21,10 @@ CALL_DRAIN_S = 0.5
 class Call(Owner):
     """A tool call: queued, running, or a result kept until the host no longer wants it."""
 
-    def __init__(self, loop: Loop, calls: Calls, id: bytes, command: Command, timeout_s: float, limit: int) -> None:
-        self.loop, self.calls, self.id, self.command = loop, calls, id, command
-        self.timeout_s, self.limit = timeout_s, limit
+    def __init__(self, loop: Loop, calls: Calls, fields: list[bytes], command: Command, alone: bool) -> None:
+        self.loop, self.calls, self.command = loop, calls, command
+        self.id, self.timeout_s, self.limit = fields[0], int(fields[1]) / 1000, int(fields[2])
+        self.alone, self.left = alone, False
         self.kept = (bytearray(), bytearray())
         self.truncated = self.timed_out = False
         self.process: Process | None = None
@@ -46,14 +47,23 @@ class Call(Owner):
         free = min(self.limit - len(self.kept[stream]), RESULT_BYTES - len(self.kept[0]) - len(self.kept[1]))
         self.kept[stream].extend(data[: max(0, free)])
         self.truncated = self.truncated or free < len(data)
+        if self.truncated and self.alone and self.process is not None:
+            self.process.kill()
+
+    def reaped(self) -> None:
+        if self.alone:
+            self.left = sweep()
 
     def finished(self) -> None:
         if self.process is None:
             return
         self.loop.timers.pop(self, None)
+        process = self.process
         flags = [b"1" if flag else b"" for flag in (self.truncated, self.timed_out)]
-        ends = number(self.process.code), number(self.process.signal)
-        self.result = pack(b"ok", *ends, *flags, bytes(self.kept[0]), bytes(self.kept[1]))
+        ends = number(process.code), number(process.signal)
+        used = number((process.wall_s or 0) * 1e6), number(process.cpu_s * 1e6), number(process.max_rss)
+        left = b"1" if self.left else b""
+        self.result = pack(b"ok", *ends, *flags, bytes(self.kept[0]), bytes(self.kept[1]), *used, left)
         self.kept = (bytearray(), bytearray())
         self.calls.ended(self)
 
@@ -71,16 +81,17 @@ class Calls:
         self.running: set[Call] = set()
         self.forgotten: dict[bytes, None] = {}
 
-    def ask(self, request: int, fields: list[bytes], inherited: dict[bytes, bytes]) -> None:
+    def ask(self, request: int, fields: list[bytes], inherited: dict[bytes, bytes], alone: bool) -> None:
         id = fields[0]
         call = self.known.get(id)
         if call is None:
+            if alone and (self.running or self.queue or not may_sweep()):
+                raise Refused("not_alone", "other calls run, or this is no sandbox of its own")
             if id in self.forgotten:
                 raise Refused("result_dropped", "the call was made before and its result is no longer kept")
             if len(self.known) >= MAX_CALLS:
                 raise Refused("busy", f"{MAX_CALLS} calls are waiting or running")
-            command = Command(fields[3:], inherited)
-            call = Call(self.loop, self, id, command, int(fields[1]) / 1000, int(fields[2]))
+            call = Call(self.loop, self, fields, Command(fields[3:], inherited), alone)
             self.known[id] = call
             self.queue.append(call)
         call.asked.append(request)

@@ -110,16 +110,18 @@ class Launcher(Hub):
             self.calls.forget(body, flag == 1)
         else:
             try:
-                self._request(channel, kind, value, unpack(body))
+                self._request(channel, kind, value, unpack(body), flag == 1)
             except Refused as error:
                 self._answer(value, pack(b"error", error.type.encode(), error.detail.encode("utf-8", "replace")))
             except OSError as error:
                 name = errno.errorcode.get(error.errno or 0, "os_error").lower()
                 self._answer(value, pack(b"error", name.encode(), os.strerror(error.errno or 0).encode()))
 
-    def _request(self, channel: Channel, kind: int, request: int, fields: list[bytes]) -> None:
+    def _request(self, channel: Channel, kind: int, request: int, fields: list[bytes], flag: bool) -> None:
         if kind == wire.EXEC:
-            self.calls.ask(request, fields, self.inherited)
+            if flag and self.program is not None:
+                raise Refused("not_alone", "a program was started")
+            self.calls.ask(request, fields, self.inherited, alone=flag)
         elif kind == wire.START:
             self._answer(request, pack(b"ok", self._start(fields)))
         elif kind == wire.RESUME:

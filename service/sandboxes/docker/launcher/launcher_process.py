@@ -30,15 +30,31 @@ def _has_resource() -> bool:
 HAS_RESOURCE = _has_resource()
 
 
-def wait(pid: int) -> tuple[int, int, int]:
-    """Return (pid or 0, status, most resident bytes or 0 where this Python cannot tell).
+def wait(pid: int) -> tuple[int, int, int, float]:
+    """Return (pid or 0, status, most resident bytes, CPU seconds); both 0 where this Python cannot tell.
 
     The kernel carries the high-water mark over exec, so that our own size (15 MB) is the least it ever reports.
     """
     if not HAS_RESOURCE:
-        return (*os.waitpid(pid, os.WNOHANG), 0)
+        return (*os.waitpid(pid, os.WNOHANG), 0, 0.0)
     pid, status, usage = os.wait4(pid, os.WNOHANG)
-    return pid, status, usage.ru_maxrss << 10
+    return pid, status, usage.ru_maxrss << 10, usage.ru_utime + usage.ru_stime
+
+
+def may_sweep() -> bool:
+    """True if this PID namespace is the sandbox's: its init is our parent, or we are it."""
+    return os.getppid() in (0, 1)
+
+
+def sweep() -> bool:
+    """SIGKILL every process of the sandbox but its init and us, those that fork included; False if there was none."""
+    if not may_sweep():
+        return False
+    try:
+        os.kill(-1, signal.SIGKILL)
+    except OSError:
+        return False
+    return True
 
 
 class Owner:
@@ -52,6 +68,9 @@ class Owner:
 
     def full(self) -> None:
         raise NotImplementedError
+
+    def reaped(self) -> None:
+        """The direct child ended; its pipes may still be open."""
 
     def finished(self) -> None:
         raise NotImplementedError
@@ -70,6 +89,7 @@ class Process:
         self.code: int | None = None
         self.signal: int | None = None
         self.max_rss = 0
+        self.cpu_s = 0.0
         self.finished = False
         self.started = time.monotonic()
         self.wall_s: float | None = None
@@ -158,7 +178,7 @@ class Process:
         return any(self.waiting(s) * 2 >= fcntl.fcntl(fd, F_GETPIPE_SZ) for s, fd in self.out.items())
 
     def reap(self) -> None:
-        pid, status, self.max_rss = wait(self.pid)
+        pid, status, self.max_rss, self.cpu_s = wait(self.pid)
         if pid == 0:
             return
         self.wall_s = time.monotonic() - self.started
@@ -166,6 +186,7 @@ class Process:
             self.signal = os.WTERMSIG(status)
         else:
             self.code = os.WEXITSTATUS(status)
+        self.owner.reaped()
         self.loop.after(self, self.drain_s, self._expire)
         for stream in [*self.out, *self.out]:  # twice: the rest, then its end
             self.read(stream)
