@@ -23,6 +23,8 @@ class ApiSettings(BaseModel):
     """Largest JSON request body, in bytes."""
     max_blob_bytes: int = 8 << 30
     """Largest blob, in bytes."""
+    max_archive_bytes: int = 8 << 30
+    """Largest archive of a task, packed and unpacked, in bytes."""
 
 
 class WorkerSettings(BaseModel):

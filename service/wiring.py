@@ -133,6 +133,7 @@ async def _api(settings: Settings, stack: AsyncExitStack) -> None:
         cors_origins=tuple(settings.api.cors_origins),
         max_json_bytes=settings.api.max_json_bytes,
         max_blob_bytes=settings.api.max_blob_bytes,
+        max_archive_bytes=settings.api.max_archive_bytes,
     )
     state = ApiState(db, notifications, BlobStore(settings.blob_dir), config, reach=_crash_points(settings).reach)
     app = create_app(state)

@@ -23,6 +23,7 @@ from service.api.resources import (
     runs,
     scaffolds,
     sessions,
+    task_archives,
     tasks,
     tickets,
     tokens,
@@ -31,7 +32,7 @@ from service.api.state import ApiState
 
 API_VERSION = "1"
 RESOURCES = (
-    blobs, tasks, scaffolds, agents, runs, run_events, attempts, artifacts, gradings, changes, tokens, tickets, me,
+    blobs, task_archives, tasks, scaffolds, agents, runs, run_events, attempts, artifacts, gradings, changes, tokens, tickets, me,
     sessions, health,
 )  # fmt: skip
 EXPOSED = ["ETag", "Link", "Location", "Retry-After", "X-Request-Id", "Idempotent-Replay", "Upload-Offset",
@@ -69,7 +70,8 @@ def create_app(state: ApiState) -> FastAPI:
             allow_headers=["*"],
             expose_headers=EXPOSED,
         )
-    app.add_middleware(Edge, max_json_bytes=state.config.max_json_bytes)
+    config = state.config
+    app.add_middleware(Edge, max_json_bytes=config.max_json_bytes, max_archive_bytes=config.max_archive_bytes)
     return app
 
 

@@ -16,6 +16,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.api.charging import charged_headers
+from service.api.archive_types import is_archive_upload
 from service.api.problems import MEDIA_TYPE, BodyRefused, clean, problem, with_request_id
 
 log = structlog.stdlib.get_logger()
@@ -25,7 +26,7 @@ MAX_AUTHORIZATION = 512
 BODY_WAIT_S = 30.0
 """Most seconds between two pieces of a request's body."""
 BODY_TOTAL_S = 120.0
-"""Most seconds for a whole body that is not a blob."""
+"""Most seconds for a whole body that is neither a blob nor an archive."""
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}\Z")
 _TOKEN_NAMES = frozenset({"token", "access_token", "api_key", "apikey", "authorization", "bearer", "key", "secret"})
@@ -35,9 +36,10 @@ _TOKEN_VALUE = re.compile(r"\bws[tr]_")
 class Edge:
     """ASGI middleware."""
 
-    def __init__(self, app: ASGIApp, max_json_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, max_json_bytes: int, max_archive_bytes: int) -> None:
         self._app = app
         self._max_json_bytes = max_json_bytes
+        self._max_archive_bytes = max_archive_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -52,7 +54,7 @@ class Edge:
         try:
             refusal = self._refusal(scope, headers)
             if refusal is None:
-                body = _Body(receive, self._max_json_bytes if _limited(scope) else None)
+                body = _Body(receive, self._most(scope), total_s=BODY_TOTAL_S if _is_small(scope) else None)
                 await self._app(scope, body, answer)
             else:
                 await refusal(scope, receive, answer)
@@ -62,10 +64,16 @@ class Edge:
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         if (refused := _bad_headers(scope, headers)) or (refused := _bad_target(scope)):
             return refused
-        length = headers.get("content-length", "0")
-        if _limited(scope) and length.isdecimal() and int(length[:20]) > self._max_json_bytes:
-            return problem(413, "body_too_large", f"a body has at most {self._max_json_bytes} bytes")
+        length, most = headers.get("content-length", "0"), self._most(scope)
+        if most is not None and length.isdecimal() and int(length[:20]) > most:
+            return problem(413, "body_too_large", f"a body has at most {most} bytes")
         return None
+
+    def _most(self, scope: Scope) -> int | None:
+        """Return how many bytes a body may have; of a blob, its route says."""
+        if _is_small(scope):
+            return self._max_json_bytes
+        return self._max_archive_bytes if is_archive_upload(scope) else None
 
 
 def _bad_headers(scope: Scope, headers: Headers) -> Response | None:
@@ -93,18 +101,18 @@ def _bad_target(scope: Scope) -> Response | None:
     return None
 
 
-def _limited(scope: Scope) -> bool:
-    return not scope["path"].startswith("/v1/blobs/")
+def _is_small(scope: Scope) -> bool:
+    return not scope["path"].startswith("/v1/blobs/") and not is_archive_upload(scope)
 
 
 class _Body:
-    """``receive`` with a size limit and deadlines."""
+    """``receive`` with a size limit and deadlines: between two pieces, and ``total_s`` for all of them."""
 
-    def __init__(self, receive: Receive, limit: int | None) -> None:
+    def __init__(self, receive: Receive, limit: int | None, total_s: float | None) -> None:
         self._receive = receive
         self._limit = limit
         self._seen = 0
-        self._deadline = time.monotonic() + BODY_TOTAL_S
+        self._deadline = None if total_s is None else time.monotonic() + total_s
         self._complete = False
 
     async def __call__(self) -> Message:
@@ -119,7 +127,7 @@ class _Body:
         return message
 
     async def _next(self) -> Message:
-        wait = BODY_WAIT_S if self._limit is None else min(BODY_WAIT_S, self._deadline - time.monotonic())
+        wait = BODY_WAIT_S if self._deadline is None else min(BODY_WAIT_S, self._deadline - time.monotonic())
         try:
             async with asyncio.timeout(wait):
                 return await self._receive()

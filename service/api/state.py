@@ -24,6 +24,10 @@ class ApiConfig:
     """Largest body of any request but a blob upload, in bytes."""
     max_blob_bytes: int = 8 << 30
     """Largest blob, in bytes."""
+    max_archive_bytes: int = 8 << 30
+    """Largest archive of a task, packed and unpacked, in bytes."""
+    max_archives: int = 8
+    """Most archives that this process receives at once."""
     max_streams: int = 500
     """Most event streams and long polls at once in this process."""
     rates: Rates = field(default_factory=Rates)
@@ -62,6 +66,7 @@ class ApiState:
     config: ApiConfig = field(default_factory=ApiConfig)
     reach: Callable[[str], None] = _no_crash
     """Crash hook of the crash tests: called with the name of a point that was passed."""
+    open_archives: int = 0
     open_streams: int = 0
     streams_of: Counter[str] = field(default_factory=Counter[str])
     """Token id to its open event streams and long polls."""

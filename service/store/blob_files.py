@@ -88,6 +88,11 @@ class NewFile:
         install(self._root, self._path, sha)
         return sha
 
+    def park(self) -> Path:
+        """Close it and leave it where it is, for whoever makes it a blob later; return where that is."""
+        self._file.close()
+        return self._path
+
     def discard(self) -> None:
         """Close it, and remove it if it was not kept."""
         self._file.close()

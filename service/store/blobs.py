@@ -7,16 +7,18 @@ no row refers to it.
 import asyncio
 import hashlib
 import os
+import tempfile
 import time
 from collections.abc import AsyncIterable
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from service.domain.errors import Invalid, TooLarge
 from service.store import blob_files, blob_refs
 from service.store.blob_files import CHUNK, check_digest, new_file
 from service.store.blob_refs import add_refs, drop_refs, project_has, project_sizes
 from service.store.database import Database
+from service.store.staging import Staging
 from service.store.uploads import Uploads
 
 __all__ = ["BlobStore", "add_refs", "drop_refs", "project_has", "project_sizes"]
@@ -75,6 +77,14 @@ class BlobStore:
         with new_file(self.root) as file:
             file.write(data)
             return file.keep(), file.size
+
+    def staging(self) -> Staging:
+        """Return a context for files that become blobs together or not at all."""
+        return Staging(self.root)
+
+    def scratch(self) -> BinaryIO:
+        """Return an empty file without a name, for what is too large for memory. Closing it frees its space."""
+        return cast("BinaryIO", tempfile.TemporaryFile(dir=self.root / "tmp"))
 
     async def upload_offset(self, project_id: str, sha: str) -> int:
         """Return how many bytes of an unfinished upload are durable (0: none was begun)."""

@@ -5,6 +5,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from service.api.archive_types import REQUEST_BODY
 from service.api.auth import Caller, State, TasksRead, TasksWrite
 from service.api.json_body import StrictRoute
 from service.api.pagination import ListOf, Paging, next_link
@@ -37,18 +38,22 @@ def task_view(row: TaskRow, caller: Caller) -> Task:
     return Task(id=row.id, name=row.name, digest=sha256_name(row.digest), created_at=row.created_at, manifest=manifest)
 
 
-@router.post("", operation_id="create_task", response_model=Task, status_code=201)
+def created_answer(row: TaskRow, caller: Caller, *, created: bool) -> Response:
+    return answer(task_view(row, caller), 201 if created else 200, {"Location": f"/v1/tasks/{row.id}"})
+
+
+@router.post("", operation_id="create_task", response_model=Task, status_code=201, openapi_extra=REQUEST_BODY)
 async def create_task(body: TaskManifest, caller: TasksWrite, state: State) -> Response:
     """Create a task from its manifest; its files' blobs are there already (422 ``missing_blobs`` lists the others).
 
+    Or from an archive of a task directory (docs/task-bundles.md): then all bytes travel, and nothing is resumed.
     The digest of the manifest is the version: the same manifest again answers 200 with the task that exists.
     """
     for spec in body.graders:
         graders.check(spec, body)
     async with state.db.transaction() as tx:
         row, created = await tasks.create(tx, caller.project_id, body)
-    headers = {"Location": f"/v1/tasks/{row.id}"}
-    return answer(task_view(row, caller), 201 if created else 200, headers)
+    return created_answer(row, caller, created=created)
 
 
 @router.get("", operation_id="list_tasks", response_model=ListOf[Task])
