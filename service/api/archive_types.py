@@ -1,0 +1,40 @@
+"""The media types of task archives, and the route that takes them where another takes JSON."""
+
+from typing import Any
+
+from fastapi.routing import APIRoute
+from starlette.datastructures import Headers
+from starlette.routing import Match
+from starlette.types import Scope
+
+from service.archives.contract import ArchiveKind
+
+ARCHIVE_TYPES = {
+    "application/x-tar": ArchiveKind.TAR,
+    "application/gzip": ArchiveKind.TAR_GZIP,
+    "application/x-gzip": ArchiveKind.TAR_GZIP,
+    "application/zstd": ArchiveKind.TAR_ZSTD,
+    "application/x-xz": ArchiveKind.TAR_XZ,
+    "application/zip": ArchiveKind.ZIP,
+    "application/x-zip-compressed": ArchiveKind.ZIP,
+}
+REQUEST_BODY: dict[str, Any] = {
+    "requestBody": {"content": {name: {"schema": {"type": "string", "format": "binary"}} for name in ARCHIVE_TYPES}}
+}
+PATH = "/v1/tasks"
+
+
+def archive_kind(headers: Headers) -> ArchiveKind | None:
+    return ARCHIVE_TYPES.get(headers.get("content-type", "").partition(";")[0].strip().lower())
+
+
+def is_archive_upload(scope: Scope) -> bool:
+    """Tell whether a request brings an archive, whose size has a limit of its own."""
+    return scope["method"] == "POST" and scope["path"] == PATH and archive_kind(Headers(scope=scope)) is not None
+
+
+class ArchiveRoute(APIRoute):
+    """Matches requests that bring an archive; all others go on to the next route of the same path."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        return super().matches(scope) if is_archive_upload(scope) else (Match.NONE, {})
