@@ -10,8 +10,9 @@ from service.domain.artifacts import ArtifactEntry, EntryKind
 from service.domain.errors import Invalid
 from service.domain.tasks import TaskManifest
 from service.domain.verdicts import Verdict, VerdictState
+from service.graders import strict_json
 from service.graders.contract import GraderFault, GradingInput
-from service.graders.exact import compare, strict_json
+from service.graders.exact import compare
 from service.graders.exact.settings import AnswerRule, ExactSettings
 
 

@@ -11,7 +11,7 @@ from service.domain.verdicts import Verdict, VerdictState
 from service.graders import registry
 from service.graders.contract import GraderFault, GradingInput
 from service.graders.exact.grader import ExactGrader
-from service.graders.exact.strict_json import MAX_BYTES
+from service.graders.strict_json import MAX_BYTES
 
 FILE = "output/answers.json"
 

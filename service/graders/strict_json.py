@@ -12,11 +12,11 @@ class NotUsable(ValueError):
     """The text is not such an object; the message says why and quotes nothing of it."""
 
 
-def read_object(stream: BinaryIO) -> dict[str, Any]:
-    """Read at most 1 MiB. Raises NotUsable."""
-    data = stream.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise NotUsable(f"larger than {MAX_BYTES} bytes")
+def read_object(stream: BinaryIO, max_bytes: int = MAX_BYTES) -> dict[str, Any]:
+    """Read at most ``max_bytes``. Raises NotUsable."""
+    data = stream.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        raise NotUsable(f"larger than {max_bytes} bytes")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:

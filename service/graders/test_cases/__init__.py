@@ -1,0 +1,1 @@
+"""Programs run on hidden inputs, text answers and multiple choice, compared with expected outputs outside the sandbox."""
