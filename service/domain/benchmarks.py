@@ -120,7 +120,8 @@ class BenchmarkManifest(BenchmarkHead):
 
     def digest(self) -> str:
         """Return the sha256 of the head and of each item's key, task digest, status and problems."""
-        return canonical_digest([self.head().model_dump(mode="json"), _outline(self.items)])
+        digests = [None if item.task is None else item.task.digest() for item in self.items]
+        return outline_digest(self.head(), self.items, digests)
 
 
 def manifest_of(value: Any) -> BenchmarkManifest:
@@ -174,8 +175,10 @@ def _facet_values(facet: Facet) -> set[str]:
     return {value[:200] for value in ([facet] if isinstance(facet, str) else facet)}
 
 
-def _outline(items: Sequence[BenchmarkItem]) -> list[object]:
-    return [
-        [i.key, None if i.task is None else i.task.digest(), i.status, [p.model_dump(mode="json") for p in i.problems]]
-        for i in items
+def outline_digest(head: BenchmarkHead, items: Sequence[BenchmarkItem], digests: Sequence[str | None]) -> str:
+    """Return the digest of a manifest whose tasks' digests are known already."""
+    outline = [
+        [item.key, digest, item.status, [problem.model_dump(mode="json") for problem in item.problems]]
+        for item, digest in zip(items, digests, strict=True)
     ]
+    return canonical_digest([head.model_dump(mode="json"), outline])

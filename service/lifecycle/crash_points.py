@@ -28,6 +28,8 @@ NAMES = (
     "grade.started",
     "grade.decided",
 )
+"""On the path of a run."""
+OF_OPERATIONS = ("import.batch_made", "operation.done")
 ORDER_FILE = "crash-point"
 MAX_STILL_S = 30.0
 
@@ -41,7 +43,7 @@ class CrashPoints:
         """Stop or die here if this point is the one that is armed. Blocks the whole process, on purpose."""
         if self.folder is None:
             return
-        assert name in NAMES, name
+        assert name in (*NAMES, *OF_OPERATIONS), name
         order = self._order()
         if order not in (name, f"{name}:wait") or not self._first(name):
             return

@@ -8,7 +8,7 @@ import structlog
 from service.domain.errors import Unavailable
 from service.lifecycle.context import Context
 from service.lifecycle.queue import claim
-from service.store import attempts
+from service.store import attempts, capacity
 from service.store.notifications import QUEUE
 from service.store.rows import AttemptRow, HostRow
 from service.workers.attempt_loop import Patience, run_attempt
@@ -66,7 +66,15 @@ class Claims:
             claimed = await claim(self._ctx, self.host, free)
             self.adopt(claimed)
             if len(claimed) < free:
-                return
+                break
+        await self._leave_room()
+
+    async def _leave_room(self) -> None:
+        """Let warm sandboxes have the memory that no run was promised, and no more."""
+        async with self._ctx.db.reading() as tx:
+            room = await capacity.of_host(tx, self.host.id)
+        left = None if room is None else room.memory_left_bytes
+        self._ctx.warm.allow(None if left is None else max(left, 0))
 
     async def _rescan(self) -> None:
         """Find attempts whose claim was committed though we were told otherwise."""

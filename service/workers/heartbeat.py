@@ -5,6 +5,7 @@ It does so before the watchdog may give its runs to somebody else, so that no ru
 
 import asyncio
 from dataclasses import dataclass
+from typing import Protocol
 
 import structlog
 
@@ -13,6 +14,7 @@ from service.lifecycle.ports import Sandboxes
 from service.sandboxes.contract import SandboxError
 from service.store import hosts
 from service.store.database import Database
+from service.store.rows import Json
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -32,21 +34,46 @@ class Beating:
     """Less than the watchdog's time for lost hosts."""
 
 
-async def heartbeat(db: Database, host_id: str, epoch: str, sandboxes: Sandboxes, times: Beating) -> None:
-    """Beat for ever. Raises HostTaken."""
+class Gauge(Protocol):
+    """What a heartbeat tells of the machine."""
+
+    async def read(self) -> Json:
+        """Return the facts of now; soon, whatever the machine's disks do."""
+        ...
+
+
+class NoGauge:
+    async def read(self) -> Json:
+        return {}
+
+
+async def heartbeat(
+    db: Database,
+    host_id: str,
+    epoch: str,
+    sandboxes: Sandboxes,
+    times: Beating,
+    gauge: Gauge | None = None,
+    drained: asyncio.Event | None = None,
+) -> None:
+    """Beat for ever, with the gauge's facts; set ``drained`` once the host is told to drain. Raises HostTaken."""
+    gauge = gauge or NoGauge()
     loop = asyncio.get_running_loop()
     guard = _Guard(sandboxes, times)
     last = loop.time()
     while True:
+        facts = await gauge.read()
         try:
             async with asyncio.timeout(times.every_s * 2), db.transaction() as tx:
-                mine = await hosts.beat(tx, host_id, epoch)
+                state = await hosts.beat(tx, host_id, epoch, facts)
         except (Unavailable, TimeoutError):
             log.warning("heartbeat_failed", silent_s=round(loop.time() - last))
             await guard.silent_for(loop.time() - last)
         else:
-            if not mine:
+            if state is None:
                 raise HostTaken(host_id)
+            if state == "draining" and drained is not None:
+                drained.set()
             last = loop.time()
             await guard.heard()
         await asyncio.sleep(times.every_s)

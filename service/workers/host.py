@@ -20,7 +20,7 @@ from service.store.database import Tx, retrying
 from service.store.rows import AttemptRow, HostRow
 from service.workers.attempt_loop import Patience
 from service.workers.claims import Claims
-from service.workers.heartbeat import Beating, HostTaken, heartbeat
+from service.workers.heartbeat import Beating, Gauge, HostTaken, NoGauge, heartbeat
 from service.workers.host_lock import host_flock
 from service.workers.reaper import Reaper
 from service.workers.watchdog import Watching, watch_hosts
@@ -39,6 +39,8 @@ class HostConfig:
     """Names and ids of the images that this host can run, asked again every minute."""
     facts: dict[str, Any] = field(default_factory=dict[str, Any])
     """E.g. ``untrusted_runtimes`` (service.store.rows.HostRow)."""
+    gauge: Gauge = field(default_factory=NoGauge)
+    """What is measured at registration and with every heartbeat."""
     beating: Beating = field(default_factory=Beating)
     watching: Watching = field(default_factory=Watching)
     patience: Patience = field(default_factory=Patience)
@@ -71,9 +73,8 @@ async def run_host(ctx: Context, config: HostConfig, stop: asyncio.Event) -> Non
 async def _register(ctx: Context, config: HostConfig, epoch: str) -> HostRow:
     runtimes = await ctx.sandboxes.backend.offered_runtimes()
     environments = await config.environments()
-    row = HostRow(
-        config.host_id, epoch, config.slots, tuple(runtimes), tuple(sorted(environments)), facts=dict(config.facts)
-    )
+    facts = config.facts | await config.gauge.read()
+    row = HostRow(config.host_id, epoch, config.slots, tuple(runtimes), tuple(sorted(environments)), facts=facts)
 
     async def write(tx: Tx) -> HostRow:
         return await hosts.register(tx, row)
@@ -91,13 +92,15 @@ async def _take_over(ctx: Context, host: HostRow) -> list[AttemptRow]:
 async def _until_stopped(
     ctx: Context, config: HostConfig, claims: Claims, stop: asyncio.Event, lock_lost: asyncio.Event
 ) -> None:
-    """Run the loops until the signal; raise what any of them raises."""
-    host = claims.host
+    """Run the loops until the signal, or until the host is drained; raise what any of them raises."""
+    host, drained = claims.host, asyncio.Event()
+    beating = heartbeat(ctx.db, host.id, host.epoch, ctx.sandboxes, config.beating, config.gauge, drained)
     ending = asyncio.create_task(stop.wait())
     tasks: list[asyncio.Task[Any]] = [
         ending,
         asyncio.create_task(claims.run()),
-        asyncio.create_task(heartbeat(ctx.db, host.id, host.epoch, ctx.sandboxes, config.beating)),
+        asyncio.create_task(beating),
+        asyncio.create_task(_until_empty(claims, drained)),
         asyncio.create_task(watch_hosts(ctx.db, config.watching)),
         asyncio.create_task(Reaper(ctx, host.id).run()),
         asyncio.create_task(_keep_registered(ctx, config, claims)),
@@ -113,6 +116,14 @@ async def _until_stopped(
         task.result()
 
 
+async def _until_empty(claims: Claims, drained: asyncio.Event) -> None:
+    """Return when the host was told to drain and its last run is released."""
+    await drained.wait()
+    while claims.busy > 0:  # noqa: ASYNC110 - minutes; a second more does not matter
+        await asyncio.sleep(1.0)
+    log.info("host_drained", host=claims.host.id)
+
+
 async def _keep_registered(ctx: Context, config: HostConfig, claims: Claims) -> None:
     """Tell what this host can run now: images come and go."""
     while True:
@@ -120,11 +131,13 @@ async def _keep_registered(ctx: Context, config: HostConfig, claims: Claims) -> 
         environments = tuple(sorted(await config.environments()))
         if environments == claims.host.environments:
             continue
-        row = replace(claims.host, environments=environments)
+        facts = claims.host.facts | await config.gauge.read()
+        row = replace(claims.host, environments=environments, facts=facts)
         try:
             async with ctx.db.transaction() as tx:
-                if await hosts.beat(tx, row.id, row.epoch):
-                    claims.host = await hosts.register(tx, row)
+                state = await hosts.beat(tx, row.id, row.epoch)
+                if state is not None:
+                    claims.host = await hosts.register(tx, replace(row, state=state))
         except Unavailable:
             log.warning("registration_waits")
 

@@ -1,0 +1,30 @@
+"""Kinds of operations. A dotted path is imported when its kind is first used."""
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import cast
+
+from service.lifecycle.operations.contract import Handler
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    path: str
+    noun: str
+    """What it is about: who may read (write) these sees (cancels) it."""
+
+
+KINDS = {
+    "benchmark_import": Kind("service.lifecycle.operations.benchmark_import:run", "benchmarks"),
+}
+
+
+@cache
+def handler_for(kind: str) -> Handler | None:
+    """Return the handler of this kind, or None where this installation has none."""
+    found = KINDS.get(kind)
+    if found is None:
+        return None
+    module, _, name = found.path.partition(":")
+    return cast(Handler, getattr(import_module(module), name))
