@@ -1,13 +1,16 @@
 """``python -m service <command>``: the processes of the service. ``workstead`` (the client's command) calls these."""
 
 import argparse
+import asyncio
+import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import pydantic
 
-from service import wiring
+from service import logs, machine_check, wiring
 from service.domain.errors import WorksteadError
 from service.settings import Settings
 
@@ -23,6 +26,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("grader", help="grades deliverables")
     commands.add_parser("migrate", help="bring the database's schema to this version")
     commands.add_parser("gc", help="remove blobs that nothing refers to")
+    commands.add_parser("check", help="try out what this machine offers; JSON lines, for `workstead doctor`")
     openapi = commands.add_parser("openapi", help="write api_schema/")
     openapi.add_argument("--check", action="store_true", help="only compare; exit 1 if anything differs")
     token = commands.add_parser("token", help="make an API token; it is printed once")
@@ -33,6 +37,21 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _check(settings: Settings) -> list[machine_check.Tried]:
+    """Try the database and each runtime of this machine; what fails is a finding, not an exception."""
+    logs.configure("CRITICAL")
+    worker = settings.worker
+    url = settings.require_database_url() if settings.database_url else None
+
+    async def check() -> list[machine_check.Tried]:
+        found = await machine_check.try_database(url, settings.data_dir)
+        return found + await machine_check.try_sandboxes(
+            settings.data_dir, worker.docker_url, worker.images, worker.runtimes
+        )
+
+    return asyncio.run(check())
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     if args.command == "openapi":
@@ -41,6 +60,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = Settings()
         if args.command == "token":
             print(wiring.mint_token(settings, args.project, args.scope or ["admin"], args.note))  # noqa: T201
+        elif args.command == "check":
+            for tried in _check(settings):
+                print(json.dumps(asdict(tried)))  # noqa: T201
         elif args.command == "gc":
             print(f"{wiring.collect_garbage(settings)} bytes freed")  # noqa: T201
         else:
