@@ -43,17 +43,16 @@ async def try_database(url: str | None, data_dir: Path) -> list[Tried]:
 
 async def _embedded(data_dir: Path) -> list[Tried]:
     try:
-        found = await asyncio.to_thread(binaries.packaged)
-        url = EmbeddedPostgres(data_dir).url
+        name = f"embedded PostgreSQL {(await asyncio.to_thread(binaries.packaged)).version}"
     except WorksteadError as error:
         return [Tried("database", False, f"{error}; install it (`make setup`) or set WORKSTEAD_DATABASE_URL")]
+    try:
+        url = EmbeddedPostgres(data_dir).url
     except OSError:
-        return [
-            Tried("database", True, f"embedded PostgreSQL {found.version}; `workstead serve` makes it at its start")
-        ]
-    if not (data_dir / "supervisor.json").exists():
-        return [Tried("database", True, f"embedded PostgreSQL {found.version}; it runs while `workstead serve` does")]
-    return await _server(f"embedded PostgreSQL {found.version}, running", url)
+        return [Tried("database", True, f"{name}; `workstead serve` makes it at its start")]
+    if read_status(data_dir) is None:
+        return [Tried("database", True, f"{name}; it runs while `workstead serve` does")]
+    return await _server(name, url)
 
 
 async def _server(name: str, url: str) -> list[Tried]:
