@@ -4,13 +4,13 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 BIN := .venv/bin
-SOURCES := $(wildcard service workstead tests migrations tools sandbox_images demo)
+SOURCES := $(wildcard service workstead tests migrations tools sandbox_images demo deploy)
 FAST := $(wildcard tests/unit tests/contracts tests/api tests/architecture)
 SLOWER := $(wildcard tests/integration tests/docker tests/images tests/journeys tests/browser)
 PYTEST := $(BIN)/python -m pytest
 PYTEST_FAST := $(PYTEST) -q -n 2 --dist loadfile -m "not docker and not images and not slow and not load" $(FAST)
 
-.PHONY: help setup engine browser postgres check static test test-all demo serve bench mutants images schema lock faults clean
+.PHONY: help setup engine browser postgres check static test test-all demo serve bench mutants images compose schema lock faults clean
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -59,6 +59,9 @@ mutants: images ## show that each check fails when what it checks is broken (PAR
 
 images: engine ## build the sandbox images that are missing
 	$(BIN)/python sandbox_images/build.py
+
+compose: images ## the service in containers, as compose.yaml says (ARGS=down stops it)
+	@bash tools/compose.sh $(ARGS)
 
 schema: setup ## write api_schema/ anew
 	$(BIN)/python -m service openapi

@@ -4,6 +4,7 @@ import io
 import tarfile
 import time
 from collections.abc import Iterable, Mapping
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ from sandbox_images.catalogue import NAME_LABEL, STAGE_LABEL
 _BUILD_DEADLINE_S = 1800.0
 _QUIET_S = 600
 _PROBE_S = 6
+_PRUNE_WAIT_S = 120.0
 _TAIL_LINES = 40
 
 
@@ -79,7 +81,15 @@ class Engine:
 
     def prune_stages(self) -> None:
         """Remove the left-over images of build stages: they hold what must stay in no image."""
-        self._client.images.prune(filters={"dangling": True, "label": f"{STAGE_LABEL}=build"})
+        deadline = time.monotonic() + _PRUNE_WAIT_S
+        while True:
+            try:
+                self._client.images.prune(filters={"dangling": True, "label": f"{STAGE_LABEL}=build"})
+                return
+            except APIError as error:  # the engine prunes for one caller at a time
+                if error.status_code != HTTPStatus.CONFLICT or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.5)
 
     def close(self) -> None:
         self._client.close()

@@ -46,6 +46,14 @@ class WorkerSettings(BaseModel):
     """Seconds without a heartbeat after which a host counts as stale."""
     lost_s: float = Field(default=180, gt=0)
     """Seconds without a heartbeat after which a host's attempts are fenced."""
+    memory_fraction: float = Field(default=0.9, gt=0, le=64)
+    """Part of the machine's memory that runs may be promised by their limits; above 1 it is promised more than once."""
+    disk_watermark_fraction: float = Field(default=0.15, ge=0, lt=1)
+    """No run is taken while less of a disk is free; see ``disk_watermark_bytes``."""
+    disk_watermark_bytes: int = Field(default=10 << 30, ge=0)
+    """The same in bytes; the smaller of the two holds."""
+    disk_overcommit: float = Field(default=2.0, gt=0, le=1000)
+    """How many times the free disk may be promised as quotas of workspaces."""
     images: dict[str, str] = Field(default_factory=dict[str, str])
     """Environment name to image id; default: the newest images built by sandbox_images/build.py."""
 

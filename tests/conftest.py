@@ -1,6 +1,7 @@
 """Markers from folders, needs checked before a test starts, and no sockets in unit tests."""
 
 import asyncio
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,10 @@ _FOLDER_MARKERS = {
 def pytest_sessionstart() -> None:
     # Python 3.11 would make a loop that nobody closes when pytest-asyncio asks which one was set before.
     asyncio.set_event_loop(None)
+    # A shell starts background jobs with these ignored, and the programs under test would inherit that.
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
