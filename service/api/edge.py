@@ -15,8 +15,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api.charging import charged_headers
 from service.api.archive_types import is_archive_upload
+from service.api.charging import charged_headers
 from service.api.problems import MEDIA_TYPE, BodyRefused, clean, problem, with_request_id
 
 log = structlog.stdlib.get_logger()
