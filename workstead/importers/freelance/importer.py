@@ -16,7 +16,7 @@ from workstead.importers.freelance.review import read_disputed, read_rules
 from workstead.importers.freelance.shapes import Answers, Program, shape_of
 from workstead.importers.freelance.tasks import Reviewed, Settings, TaskMaker, gold_is_a_choice
 from workstead.importers.settings import parse_settings, settings_help
-from workstead.importers.untrusted import absurdities, read_json
+from workstead.importers.untrusted import absurdities, read_json, unstorable
 from workstead.task_dir import InvalidInput
 
 NAME, VERSION = "freelance", "1"
@@ -70,6 +70,8 @@ class Reader:
         draft = Draft(_key(index, value))
         for where in list(absurdities(value))[:MAX_TOLD]:
             draft.quarantine("not_finite", where, "Infinity, or a number of absurd length")
+        if unstorable(value):
+            draft.quarantine("unstorable_text", "", "a text has a NUL or a lone surrogate")
         try:
             self._read(value, draft)
         except ValidationError as error:
@@ -96,14 +98,16 @@ class Reader:
             return
         for type, where, detail in of_programs(item.tests):
             draft.dispute(type, where, detail)
-        draft.task = self._maker.program(item, draft)
+        self._keep(self._maker.program(item, draft), draft)
 
     def _answers(self, item: Answers, draft: Draft) -> None:
         for where in gold_is_a_choice(item):
             draft.quarantine("gold_is_no_choice", where)
         for type, where, detail in of_answers(item):
             draft.dispute(type, where, detail)
-        task = self._maker.answers(item, draft)
+        self._keep(self._maker.answers(item, draft), draft)
+
+    def _keep(self, task: dict[str, Any], draft: Draft) -> None:
         if draft.status != "quarantined":
             draft.task = task
 

@@ -23,7 +23,7 @@ def _letter(value: str) -> str:
 
 
 Tags = Annotated[list[Annotated[str, Field(max_length=256)]], BeforeValidator(_kept_tags), Field(max_length=64)]
-Points = Annotated[Number, Field(ge=0, le=1_000_000)]
+Points = Annotated[Number, Field(gt=0, le=1_000_000)]
 
 
 class Case(Loose):

@@ -28,6 +28,8 @@ from workstead.importers.settings import CommonSettings
 TESTS = "tests.json"
 ANSWERS = "output/answers.json"
 WALL_CLOCK_S = 3600.0
+MAX_TESTS_BYTES = 64 << 20
+"""What the grading method reads."""
 NO_RULES: Mapping[str, str] = {}
 
 
@@ -44,7 +46,7 @@ class Settings(CommonSettings):
     """Which questions of shape B are asked."""
     comparator: Literal["exact", "trim", "lenient"] = "trim"
     """How outputs and texts are compared."""
-    per_test_s: float = Field(default=10, gt=0, le=600)
+    per_test_s: float = Field(default=10, ge=0.1, le=600)
     """Seconds for one test of a program."""
     language: Literal["python", "node", "php", "ruby", "bash", "perl"] = "python"
     """Language of the programs of shape A."""
@@ -70,7 +72,7 @@ class TaskMaker:
             {"id": f"t{i}", "kind": "code", "input": t.input, "expected": t.output, "points": 1}
             for i, t in enumerate(item.tests, 1)
         ]
-        hidden = [self._contents.make_json(TESTS, {"tests": tests})]
+        hidden = [self._tests_file({"tests": tests}, draft)]
         solution = read_solution(s.solutions, draft.key, Path(file).suffix)
         if solution is not None:
             hidden.append(self._contents.make(f"solution/output/{file}", solution))
@@ -94,7 +96,7 @@ class TaskMaker:
             draft.quarantine("no_tests", "/test_content", "an item without questions cannot be solved or failed")
         gold = {test["id"]: test["expected"] for test in tests}
         hidden = [
-            self._contents.make_json(TESTS, {"tests": tests, "passing_score": _passing_score(item, tests)}),
+            self._tests_file({"tests": tests, "passing_score": _passing_score(item, tests)}, draft),
             self._contents.make_json(f"solution/{ANSWERS}", gold),
         ]
         metadata, limit = item.metadata, item.test_content.time_limit
@@ -109,6 +111,14 @@ class TaskMaker:
             price=reported(metadata.pricing, draft),
             wall_clock_s=self._wall_clock(limit, draft),
         )
+
+    def _tests_file(self, value: Mapping[str, Any], draft: Draft) -> dict[str, Any]:
+        ref = self._contents.make_json(TESTS, value)
+        if ref["size_bytes"] > MAX_TESTS_BYTES:
+            draft.quarantine(
+                "too_large", "", f"its tests have {ref['size_bytes']} bytes; {MAX_TESTS_BYTES} are allowed"
+            )
+        return ref
 
     def _questions(self, item: Answers, draft: Draft) -> Iterator[dict[str, Any]]:
         content, suite = item.test_content, self._settings.suite
@@ -142,7 +152,7 @@ class TaskMaker:
         visible: Sequence[dict[str, Any]] = (),
     ) -> dict[str, Any]:
         s = self._settings
-        common = {"tests": {"hidden": TESTS}, "comparator": s.comparator, "per_test_s": s.per_test_s}
+        common = {"tests": TESTS, "comparator": s.comparator, "per_test_s": s.per_test_s}
         return {
             "name": f"freelance/{slug(draft.key)}",
             "instruction": instruction,
@@ -170,12 +180,16 @@ def _tests(item: Answers, suite: str) -> Iterator[dict[str, Any]]:
             yield _choice_test(f"mc{i}", c)
     if suite != "choice":
         for i, t in enumerate(content.string_transformations, 1):
-            yield {"id": f"st{i}", "kind": "text", "expected": t.expected_output, "points": plain(t.points)}
+            yield {
+                "id": f"st{i}", "kind": "text", "input": t.input_text, "expected": t.expected_output,
+                "points": plain(t.points),
+            }  # fmt: skip
 
 
 def _choice_test(key: str, c: Choice) -> dict[str, Any]:
     return {
-        "id": key, "kind": "choice", "choices": c.choices, "expected": c.correct_answer, "points": plain(c.points),
+        "id": key, "kind": "choice", "input": c.question, "choices": c.choices, "expected": c.correct_answer,
+        "points": plain(c.points),
     }  # fmt: skip
 
 

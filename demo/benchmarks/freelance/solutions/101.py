@@ -1,0 +1,5 @@
+"""Count words."""
+
+import sys
+
+print(len(sys.stdin.read().split()))
