@@ -12,6 +12,7 @@ from service.domain.errors import Conflict, Invalid, NotFound
 from service.domain.events import EventType
 from service.domain.ids import new_id
 from service.domain.run_states import EndedBecause, Flag, Outcome, Phase, StopMode
+from service.store import listing
 from service.store.blob_refs import drop_refs
 from service.store.database import Tx
 from service.store.fences import lock_run
@@ -81,6 +82,16 @@ async def count(tx: Tx, project_id: str, where: RunFilter) -> int:
     return (await tx.execute(query)).scalar_one()
 
 
+async def fingerprint(tx: Tx, project_id: str, where: RunFilter) -> str:
+    """Return a text that differs whenever the runs that the filter lets through do, or their revisions."""
+    query = select().select_from(runs).where(runs.c.project_id == project_id, *conditions(where))
+    if where.facets:
+        query = query.join(tasks, tasks.c.id == runs.c.task_id)
+    if where.model or where.scaffold:
+        query = query.join(agents, agents.c.id == runs.c.agent_id)
+    return await listing.fingerprint(tx, query, runs.c.id, runs.c.revision)
+
+
 async def counts_by_phase(tx: Tx, project_id: str) -> dict[Phase, int]:
     """Return the number of runs in every phase; they add up to the total."""
     query = select(runs.c.phase, func.count().label("n")).where(runs.c.project_id == project_id).group_by(runs.c.phase)
@@ -142,18 +153,6 @@ async def update(tx: Tx, run_id: str, **columns: Any) -> None:
     await lock_run(tx, run_id)
     await touch(tx, run_id, **columns)
     await notify(tx, RUNS, run_id)
-
-
-async def bump(tx: Tx, run_id: str, *, doing: str | None = None, **counters: int) -> None:
-    """Add to counters (turns, tool_calls, output_text_bytes, …) and say what the agent is ``doing``.
-
-    No notification: it goes with an append, which notifies.
-    """
-    columns: dict[str, Any] = {name: runs.c[name] + n for name, n in counters.items()}
-    if doing is not None:
-        columns["doing"] = doing[:200]
-    await lock_run(tx, run_id)
-    await touch(tx, run_id, **columns)
 
 
 async def add_flags(tx: Tx, run_id: str, flags: Iterable[Flag | str]) -> None:

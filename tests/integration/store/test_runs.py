@@ -14,6 +14,7 @@ from service.domain.run_states import EndedBecause, Outcome, Phase, StopMode
 from service.domain.tasks import TaskManifest
 from service.store import agents, attempts, audit, hosts, idempotency, projects, runs, scaffolds, tasks
 from service.store.database import Database, Tx
+from service.store.listing import ListFilter
 from service.store.rows import Page, RunFilter
 from tests.integration.store.seeds import Seeds, add_host, add_run, seed
 
@@ -95,9 +96,15 @@ async def test_nothing_of_another_project(db: Database, seeds: Seeds) -> None:
         assert await agents.get(tx, mine, other.agent.id) is None
         assert await scaffolds.get(tx, mine, other.agent.scaffold_id) is None
         assert (await runs.list(tx, mine, RunFilter(ids=(run.id,)))).items == []
-        assert [t.project_id for t in (await tasks.list(tx, mine, Page())).items] == [mine]
-        assert [a.project_id for a in (await agents.list(tx, mine, Page())).items] == [mine]
-        assert [s.project_id for s in (await scaffolds.list(tx, mine, Page())).items] == [mine]
+        assert [
+            t.project_id for t in (await tasks.LISTING.page(tx, mine, ListFilter(), "-created_at", Page())).items
+        ] == [mine]
+        assert [
+            a.project_id for a in (await agents.LISTING.page(tx, mine, ListFilter(), "-created_at", Page())).items
+        ] == [mine]
+        assert [
+            s.project_id for s in (await scaffolds.LISTING.page(tx, mine, ListFilter(), "-created_at", Page())).items
+        ] == [mine]
 
 
 async def test_every_change_raises_the_revision(db: Database, seeds: Seeds) -> None:
@@ -106,7 +113,6 @@ async def test_every_change_raises_the_revision(db: Database, seeds: Seeds) -> N
     revision, updated = run.revision, run.updated_at
     steps: list[Callable[[Tx], Awaitable[Any]]] = [
         lambda tx: runs.update(tx, run.id, memory_peak_bytes=1),
-        lambda tx: runs.bump(tx, run.id, doing="bash", turns=1, tool_calls=2),
         lambda tx: runs.add_flags(tx, run.id, ["assisted"]),
         lambda tx: runs.set_phase(tx, run.id, Phase.HELD, hold={"why": "disk"}),
         lambda tx: runs.set_phase(tx, run.id, Phase.QUEUED),
