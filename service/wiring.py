@@ -6,6 +6,7 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
 
@@ -25,6 +26,7 @@ from service.lifecycle.grade import GradeContext
 from service.lifecycle.ports import Sandboxes
 from service.local_access import ensure_client_file
 from service.sandboxes.docker.backend import DockerBackend
+from service.sandboxes.docker.facts import HostFacts
 from service.sandboxes.docker.room_host import open_rooms
 from service.sandboxes.docker.rooms import EngineRooms, RoomsConfig
 from service.sandboxes.docker.warm_pool import WarmPool
@@ -37,6 +39,7 @@ from service.store.notifications import Notifications
 from service.supervisor.children import ChildSpec
 from service.supervisor.postgres import EmbeddedPostgres
 from service.supervisor.serve import serve as supervise
+from service.workers.gauge import Machine, MachineGauge, Reserve
 from service.workers.grader import grading_queue
 from service.workers.heartbeat import Beating
 from service.workers.host import HostConfig, run_host
@@ -159,10 +162,23 @@ async def _worker(settings: Settings, stack: AsyncExitStack) -> None:
     config = HostConfig(
         options.host_id, options.slots, settings.data_dir, backend.images.offered,
         facts={"untrusted_runtimes": list(await backend.untrusted_runtimes())},
+        gauge=await _gauge(settings, backend, stack),
         beating=Beating(every_s=options.heartbeat_s),
         watching=Watching(stale_s=options.stale_s, lost_s=options.lost_s),
     )  # fmt: skip
     await run_host(context, config, _signalled())
+
+
+async def _gauge(settings: Settings, backend: DockerBackend, stack: AsyncExitStack) -> MachineGauge:
+    engine, options = HostFacts.of(await backend.engine.info()), settings.worker
+    disks = {"data": settings.data_dir} | ({"engine": Path(engine.engine_root)} if engine.engine_root else {})
+    machine = Machine(engine.memory_bytes, engine.cpus, disks, metadata.version("workstead"))
+    reserve = Reserve(
+        options.memory_fraction, options.disk_watermark_fraction, options.disk_watermark_bytes, options.disk_overcommit
+    )
+    gauge = MachineGauge(machine, reserve)
+    stack.callback(gauge.close)
+    return gauge
 
 
 async def _grader(settings: Settings, stack: AsyncExitStack) -> None:

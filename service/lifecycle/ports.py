@@ -12,6 +12,10 @@ class WarmPool(Protocol):
         """Return a ready sandbox that fits ``spec`` exactly, or None at once; either way such ones are made from now on."""
         ...
 
+    def allow(self, memory_bytes: int | None) -> None:
+        """Keep within so many bytes of memory limits from now on: runs were promised the rest. Null: no bound."""
+        ...
+
     def ids(self) -> set[str]:
         """Return the sandboxes that the pool has or is making, so that the reaper spares them."""
         ...
@@ -23,6 +27,9 @@ class NoWarmPool:
     async def take(self, spec: SandboxSpec) -> Sandbox | None:
         del spec
         return None
+
+    def allow(self, memory_bytes: int | None) -> None:
+        del memory_bytes
 
     def ids(self) -> set[str]:
         return set()

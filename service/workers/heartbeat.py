@@ -70,7 +70,7 @@ async def heartbeat(
             log.warning("heartbeat_failed", silent_s=round(loop.time() - last))
             await guard.silent_for(loop.time() - last)
         else:
-            if state is None:
+            if not state:
                 raise HostTaken(host_id)
             if state == "draining" and drained is not None:
                 drained.set()

@@ -19,10 +19,19 @@ def words(value: object) -> list[str]:
 class HostFacts:
     cgroup_version: int
     engine_id: str
+    memory_bytes: int = 0
+    cpus: int = 0
+    engine_root: str = ""
 
     @classmethod
     def of(cls, info: Mapping[str, Any]) -> "HostFacts":
-        return cls(cgroup_version=int(info.get("CgroupVersion") or 1), engine_id=str(info.get("ID") or ""))
+        return cls(
+            cgroup_version=int(info.get("CgroupVersion") or 1),
+            engine_id=str(info.get("ID") or ""),
+            memory_bytes=int(info.get("MemTotal") or 0),
+            cpus=int(info.get("NCPU") or 0),
+            engine_root=str(info.get("DockerRootDir") or ""),
+        )
 
 
 @dataclass(frozen=True, slots=True)

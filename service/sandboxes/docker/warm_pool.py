@@ -45,10 +45,21 @@ class WarmPool:
         self._task: asyncio.Task[None] | None = None
         self._closed = False
         self._taken_at = 0.0
+        self._allowed_bytes: int | None = None
 
     @property
     def size(self) -> int:
         return sum(len(shelf.ready) for shelf in self._shelves.values())
+
+    @property
+    def memory_bytes(self) -> int:
+        """Limits of what waits, in all."""
+        return sum(len(shelf.ready) * shelf.spec.limits.memory_bytes for shelf in self._shelves.values())
+
+    def allow(self, memory_bytes: int | None) -> None:
+        """Keep within so many bytes of memory limits, from now on: what runs were promised is theirs. Null: no bound."""
+        self._allowed_bytes = memory_bytes
+        self._wanted.set()
 
     def ids(self) -> set[str]:
         """Return the ids of waiting sandboxes: the reaper must not take them for leftovers."""
@@ -115,7 +126,10 @@ class WarmPool:
     def _next_to_fill(self) -> _Shelf | None:
         """Return the most recently used shelf with room, while the whole has room (or an older shelf can give)."""
         recent = list(reversed(self._shelves.values()))[: max(1, self._total // self._per_key)]
-        return next((s for s in recent if len(s.ready) < self._per_key), None)
+        return next((s for s in recent if len(s.ready) < self._per_key and self._affords(s.spec)), None)
+
+    def _affords(self, spec: SandboxSpec) -> bool:
+        return self._allowed_bytes is None or self.memory_bytes + spec.limits.memory_bytes <= self._allowed_bytes
 
     async def _discard_surplus(self) -> None:
         """Destroy what is too old, and what belongs to keys that are not used recently."""
@@ -129,6 +143,9 @@ class WarmPool:
                     await self._drop(ready.sandbox)
             if number >= keep and not shelf.ready:
                 del self._shelves[key]
+        while self._allowed_bytes is not None and self.memory_bytes > self._allowed_bytes:
+            least_used = next(shelf for shelf in self._shelves.values() if shelf.ready)
+            await self._drop(least_used.ready.popleft().sandbox)
 
     async def _alive(self, sandbox: Sandbox) -> bool:
         try:
