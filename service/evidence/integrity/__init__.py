@@ -1,0 +1,1 @@
+"""Whether delivered files open: made in a room, from the sealed deliverable."""
