@@ -80,6 +80,7 @@ def downgrade() -> None:
     op.drop_column("projects", "max_runs")
     op.drop_column("hosts", "cordoned")
     op.drop_column("hosts", "slots_limit")
+    op.drop_column("gradings", "detail")
     op.drop_column("gradings", "revision")
 
 
@@ -111,6 +112,8 @@ def _follow() -> None:
 
 def _add_columns() -> None:
     op.add_column("gradings", sa.Column("revision", sa.BigInteger(), server_default="1", nullable=False))
+    empty = sa.text("'{}'::jsonb")
+    op.add_column("gradings", sa.Column("detail", JSONB(), server_default=empty, nullable=False))
     op.add_column("hosts", sa.Column("slots_limit", sa.Integer()))
     op.add_column("hosts", sa.Column("cordoned", sa.Boolean(), server_default=sa.text("false"), nullable=False))
     op.add_column("projects", sa.Column("max_runs", sa.Integer()))

@@ -29,7 +29,9 @@ class Verdict:
     cause: str | None = None
     """Why a verdict is ``failed`` or ``abstained`` (e.g. ``grader_unavailable``)."""
     criteria: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    """One entry per criterion: id, score, max_score, passed, reason."""
+    """One entry per criterion: id, score, max_score, passed, reason; cause and detail where the method has them."""
+    detail: dict[str, Any] = field(default_factory=dict[str, Any])
+    """The method's own summary, e.g. ``solved`` and ``wrong`` of ``test_cases``."""
 
     def __post_init__(self) -> None:
         graded = self.state is VerdictState.GRADED

@@ -1,6 +1,7 @@
 """Gradings: which methods judge a run's deliverable, and what they decided."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import RowMapping, func, select
@@ -12,7 +13,7 @@ from service.domain.ids import new_id
 from service.domain.run_states import Outcome, Phase
 from service.domain.tasks import GraderSpec, canonical_digest
 from service.domain.verdicts import ENDED_VERDICTS, Verdict, VerdictState, outcome_of
-from service.store import events
+from service.store import criteria, events
 from service.store.cleaning import clean_json
 from service.store.database import Tx
 from service.store.fences import lock_run
@@ -66,14 +67,20 @@ async def get(tx: Tx, project_id: str, grading_id: str) -> GradingRow | None:
     """Return the project's grading; null if there is none (or it is another project's)."""
     query = select(gradings).where(gradings.c.id == grading_id, gradings.c.project_id == project_id)
     row = (await tx.execute(query)).mappings().one_or_none()
-    return None if row is None else GradingRow.of(row)
+    return None if row is None else (await _with_criteria(tx, [GradingRow.of(row)]))[0]
 
 
 async def list_for_run(tx: Tx, run_id: str) -> list[GradingRow]:
     """Return all gradings of a run, by round. The caller checked the project."""
     query = select(gradings).where(gradings.c.run_id == run_id)
     rows = await tx.execute(query.order_by(gradings.c.round, gradings.c.created_at, gradings.c.id))
-    return [GradingRow.of(row) for row in rows.mappings()]
+    return await _with_criteria(tx, [GradingRow.of(row) for row in rows.mappings()])
+
+
+async def _with_criteria(tx: Tx, rows: list[GradingRow]) -> list[GradingRow]:
+    ids = [row.id for row in rows]
+    first, totals = await criteria.first(tx, ids), await criteria.totals(tx, ids)
+    return [replace(r, criteria=first.get(r.id, []), criteria_total=totals.get(r.id, 0)) for r in rows]
 
 
 async def open_ids(tx: Tx) -> list[str]:
@@ -116,11 +123,12 @@ async def finish(tx: Tx, grading_id: str, verdict: Verdict) -> GradingRow:
         "score": verdict.score,
         "max_score": verdict.max_score,
         "cause": verdict.cause,
-        "criteria": clean_json(verdict.criteria),
+        "detail": clean_json(verdict.detail),
         "graded_at": func.clock_timestamp(),
     }
     query = gradings.update().where(gradings.c.id == grading_id).values(values).returning(gradings)
     row = (await tx.execute(query)).mappings().one()
+    await criteria.insert_all(tx, grading_id, verdict.criteria)
     run = await lock_run(tx, row["run_id"])
     await _log_verdict(tx, run, row)
     await notify(tx, GRADINGS, f"{grading_id} {verdict.state}")

@@ -27,10 +27,12 @@ class _Row:
 
     __slots__ = ()
     CONVERT: ClassVar[Converters] = {}
+    APART: ClassVar[frozenset[str]] = frozenset()
+    """Fields that come from other tables."""
 
     @classmethod
     def of(cls, row: RowMapping) -> Self:
-        values = {f.name: row[f.name] for f in fields(cls)}  # pyright: ignore[reportArgumentType] - subclasses are dataclasses
+        values = {f.name: row[f.name] for f in fields(cls) if f.name not in cls.APART}  # pyright: ignore[reportArgumentType] - subclasses are dataclasses
         for name, parse in cls.CONVERT.items():
             if values[name] is not None:
                 values[name] = parse(values[name])
@@ -214,6 +216,19 @@ class ArtifactRow(_Row):
 
 
 @dataclass(frozen=True, slots=True)
+class CriterionRow(_Row):
+    grading_id: str
+    position: int
+    criterion: str
+    passed: bool | None
+    score: float | None
+    max_score: float | None
+    cause: str | None
+    reason: str | None
+    detail: Json
+
+
+@dataclass(frozen=True, slots=True)
 class GradingRow(_Row):
     id: str
     project_id: str
@@ -231,12 +246,16 @@ class GradingRow(_Row):
     score: float | None
     max_score: float | None
     cause: str | None
-    criteria: list[Json]
+    detail: Json
     tries: int
     created_at: datetime
     started_at: datetime | None
     graded_at: datetime | None
+    criteria: list[CriterionRow] = field(default_factory=list[CriterionRow])
+    """The first ones (store.criteria.INLINE); ``criteria_total`` says how many there are."""
+    criteria_total: int = 0
     CONVERT: ClassVar[Converters] = {"state": VerdictState}
+    APART: ClassVar[frozenset[str]] = frozenset({"criteria", "criteria_total"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,6 +381,8 @@ class RunFilter:
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     facets: Mapping[str, str] = field(default_factory=dict[str, str])
     """Of the task; a facet that is a list holds if it contains the value."""
+    benchmark_id: tuple[str, ...] = ()
+    """The task is one of the benchmark's."""
     created_after: datetime | None = None
     created_before: datetime | None = None
     updated_after: datetime | None = None

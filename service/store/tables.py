@@ -272,7 +272,9 @@ gradings = Table(
     Column("score", DOUBLE), Column("max_score", DOUBLE),
     Column("cause", Text),
     Column("revision", BigInteger, nullable=False, server_default="1"),
+    # Of version 0.1, neither read nor written any more: criteria are rows of grading_criteria.
     Column("criteria", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
+    Column("detail", JSONB, nullable=False, server_default=text("'{}'::jsonb")),  # the method's own summary
     Column("tries", Integer, nullable=False, server_default="0"),
     created(), time("started_at"), time("graded_at"),
     UniqueConstraint("run_id", "deliverable_digest", "method", "method_version", "settings_digest", "round", "vote",

@@ -1,24 +1,41 @@
 """``/v1/gradings`` and a run's gradings: verdicts with their criteria, and grading anew without running anew."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from service.api.auth import Caller, GradingsRead, GradingsWrite, State
 from service.api.idempotency import Made, once
 from service.api.json_body import StrictRoute
+from service.api.listing import UNCHANGED, ListQuery, Values, answer_list, chosen, source
 from service.api.lookups import run_or_404
+from service.api.pagination import ListOf, Paging, next_link
+from service.api.prefixed import only_known
 from service.api.rendering import Digest, Timestamp, View, answer, sha256_name
 from service.api.resources.tasks import HIDDEN_READ
-from service.domain.errors import NotFound
+from service.domain.errors import Invalid, NotFound
 from service.lifecycle.grade import regrade
-from service.store import gradings
+from service.store import criteria, grading_lists, gradings
 from service.store.database import Tx
-from service.store.rows import GradingRow
+from service.store.rows import CriterionRow, Cursor, GradingRow
 
 router = APIRouter(prefix="/v1", tags=["gradings"], route_class=StrictRoute)
+
+
+class Criterion(View):
+    """What was decided on one test, question or rubric item."""
+
+    id: str
+    passed: bool | None
+    """Null: not decided."""
+    score: float | None
+    max_score: float | None
+    cause: str | None
+    """Why it did not pass, typed by the method."""
+    reason: str | None
+    detail: dict[str, Any]
 
 
 class Grading(View):
@@ -41,7 +58,11 @@ class Grading(View):
     max_score: float | None
     fraction: float | None
     cause: str | None
-    criteria: list[dict[str, Any]]
+    criteria: list[Criterion]
+    """The first 100; ``/v1/gradings/{id}/criteria`` has all."""
+    criteria_total: int
+    detail: dict[str, Any]
+    """The method's own summary."""
     tries: int
     created_at: Timestamp
     started_at: Timestamp | None
@@ -50,6 +71,17 @@ class Grading(View):
 
 class GradingList(View):
     data: list[Grading]
+
+
+class GradingQuery(ListQuery):
+    run_id: Values = ()
+    method: Values = ()
+    plan: Values = ()
+    state: Values = ()
+    cause: Values = ()
+
+
+_FILTERS = ("run_id", "method", "plan", "state", "cause")
 
 
 class RegradeRequest(BaseModel):
@@ -77,12 +109,19 @@ def _view(row: GradingRow, caller: Caller) -> Grading:
         max_score=row.max_score,
         fraction=(row.score or 0.0) / row.max_score if known and row.max_score else None,
         cause=row.cause,
-        criteria=row.criteria,
+        criteria=[_criterion(c) for c in row.criteria],
+        criteria_total=row.criteria_total,
+        detail=row.detail,
         tries=row.tries,
         created_at=row.created_at,
         started_at=row.started_at,
         graded_at=row.graded_at,
     )
+
+
+def _criterion(row: CriterionRow) -> Criterion:
+    names = ("passed", "score", "max_score", "cause", "reason", "detail")
+    return Criterion(id=row.criterion, **{name: getattr(row, name) for name in names})
 
 
 @router.get("/runs/{run_id}/gradings", operation_id="list_gradings", response_model=GradingList)
@@ -108,6 +147,17 @@ async def regrade_run(
     return await once(request, state, caller, f"POST /v1/runs/{run_id}/gradings", work)
 
 
+@router.get("/gradings", operation_id="list_all_gradings", response_model=ListOf[Grading], responses=UNCHANGED)
+async def list_all_gradings(
+    request: Request, caller: GradingsRead, state: State, page: Paging, query: Annotated[GradingQuery, Query()]
+) -> Response:
+    """List the gradings of all runs. Sorts: created_at, score."""
+    values = {name: getattr(query, name) for name in _FILTERS}
+    listed = source(request, grading_lists.LISTING, caller.project_id, query, page, **values)
+    names = chosen(query.fields, Grading)
+    return await answer_list(request, state, listed, lambda row: _view(row, caller), names=names, total=query.total)
+
+
 @router.get("/gradings/{grading_id}", operation_id="get_grading", response_model=Grading)
 async def get_grading(grading_id: str, caller: GradingsRead, state: State) -> Response:
     async with state.db.reading() as tx:
@@ -115,3 +165,30 @@ async def get_grading(grading_id: str, caller: GradingsRead, state: State) -> Re
     if row is None:
         raise NotFound("not_found")
     return answer(_view(row, caller))
+
+
+@router.get("/gradings/{grading_id}/criteria", operation_id="list_criteria", response_model=ListOf[Criterion])
+async def list_criteria(
+    grading_id: str,
+    request: Request,
+    caller: GradingsRead,
+    state: State,
+    page: Paging,
+    cause: Annotated[str | None, Query(max_length=64)] = None,
+    passed: bool | None = None,
+) -> Response:
+    """List what was decided on each criterion, in the method's order; ``cause`` and ``passed`` choose."""
+    only_known(request, ("limit", "cursor", "cause", "passed"), ())
+    async with state.db.reading() as tx:
+        if await gradings.get(tx, caller.project_id, grading_id) is None:
+            raise NotFound("not_found")
+        found = await criteria.page(tx, grading_id, _position(page.cursor), page.limit, cause=cause, passed=passed)
+    return answer(ListOf[Criterion](data=[_criterion(c) for c in found.items], next=next_link(request, found.next)))
+
+
+def _position(cursor: Cursor | None) -> int:
+    if cursor is None:
+        return 0
+    if not (cursor[0].isascii() and cursor[0].isdecimal() and len(cursor[0]) < 10):
+        raise Invalid("bad_cursor", "the cursor is not one of this list")
+    return int(cursor[0])

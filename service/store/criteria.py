@@ -1,0 +1,74 @@
+"""What a grading decided on each criterion: one row each, in the method's order, counted from 0 without a gap."""
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import func, select
+
+from service.domain.errors import Invalid
+from service.store.cleaning import clean_json, clean_str
+from service.store.database import Tx
+from service.store.paging import MAX_LIMIT
+from service.store.rows import CriterionRow, Slice
+from service.store.tables import grading_criteria
+
+INLINE = 100
+"""Criteria that come with their grading; the rest is read page by page."""
+_BATCH = 1000
+
+
+async def insert_all(tx: Tx, grading_id: str, criteria: Iterable[dict[str, Any]]) -> None:
+    """Write a verdict's criteria, in the transaction that ends the grading."""
+    rows = (_values(grading_id, position, c) for position, c in enumerate(criteria))
+    while batch := [*islice(rows, _BATCH)]:
+        await tx.execute(grading_criteria.insert(), batch)
+
+
+async def first(tx: Tx, grading_ids: Sequence[str]) -> dict[str, list[CriterionRow]]:
+    """Return the first ``INLINE`` criteria of each grading that has any. The caller checked the project."""
+    c = grading_criteria.c
+    query = select(grading_criteria).where(c.grading_id.in_(grading_ids), c.position < INLINE)
+    found: dict[str, list[CriterionRow]] = {}
+    for row in (await tx.execute(query.order_by(c.grading_id, c.position))).mappings():
+        found.setdefault(row["grading_id"], []).append(CriterionRow.of(row))
+    return found
+
+
+async def totals(tx: Tx, grading_ids: Sequence[str]) -> dict[str, int]:
+    """Return how many criteria each grading has, if any. The caller checked the project."""
+    c = grading_criteria.c
+    query = select(c.grading_id, func.count()).where(c.grading_id.in_(grading_ids)).group_by(c.grading_id)
+    return {row[0]: int(row[1]) for row in await tx.execute(query)}
+
+
+async def page(
+    tx: Tx, grading_id: str, start: int = 0, limit: int = 100, *, cause: str | None = None, passed: bool | None = None
+) -> Slice[CriterionRow]:
+    """Return criteria from position ``start`` on, in order. ``Slice.next`` is (the next position, grading id).
+
+    The caller checked the project. Raises Invalid("invalid_limit").
+    """
+    if not 1 <= limit <= MAX_LIMIT:
+        raise Invalid("invalid_limit", f"limit is 1 to {MAX_LIMIT}")
+    c = grading_criteria.c
+    wanted = [c.grading_id == grading_id, c.position >= start]
+    if cause is not None:
+        wanted.append(c.cause == cause)
+    if passed is not None:
+        wanted.append(c.passed.is_(passed))
+    query = select(grading_criteria).where(*wanted).order_by(c.position).limit(limit + 1)
+    found = [CriterionRow.of(row) for row in (await tx.execute(query)).mappings()]
+    following = (str(found[limit].position), grading_id) if len(found) > limit else None
+    return Slice(found[:limit], following)
+
+
+def _values(grading_id: str, position: int, criterion: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "grading_id": grading_id,
+        "position": position,
+        "criterion": clean_str(str(criterion["id"]))[0],
+        **{name: criterion.get(name) for name in ("passed", "score", "max_score", "cause")},
+        "reason": clean_str(str(criterion.get("reason") or ""))[0] or None,
+        "detail": clean_json(criterion.get("detail") or {}),
+    }
