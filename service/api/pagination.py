@@ -21,6 +21,8 @@ class ListOf(View, Generic[T]):
     data: list[T]
     next: str | None
     """Relative URL of the next page; null at the end."""
+    total: int | None = None
+    """Only when asked for."""
 
 
 def _mark(request: Request) -> str:

@@ -1,17 +1,17 @@
 """The query of the run list: filters, sort, ``fields`` (NEEDS D5)."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Query, Request
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
+from service.api.listing import chosen, split_ids
 from service.api.prefixed import only_known, prefixed
 from service.api.run_view import Run
 from service.domain.errors import Invalid
 from service.store.rows import RunFilter
 from service.store.run_filters import SORTS
 
-MAX_IDS = 200
 _SEVERAL = Query(max_length=32)
 
 
@@ -28,6 +28,7 @@ class RunQuery(BaseModel):
     flag: Annotated[list[str], _SEVERAL] = []
     model: Annotated[list[str], _SEVERAL] = []
     scaffold: Annotated[list[str], _SEVERAL] = []
+    benchmark_id: Annotated[list[str], _SEVERAL] = []
     created_after: AwareDatetime | None = None
     created_before: AwareDatetime | None = None
     updated_after: AwareDatetime | None = None
@@ -49,11 +50,8 @@ def run_filter(request: Request, query: RunQuery) -> RunFilter:
     only_known(request, {*RunQuery.model_fields, "limit", "cursor"})
     if query.sort not in SORTS:
         raise Invalid("unknown_sort", "this list cannot be sorted so", known=list(SORTS))
-    ids = tuple(i for i in (query.ids or "").split(",") if i)
-    if len(ids) > MAX_IDS:
-        raise Invalid("too_many_ids", f"at most {MAX_IDS} ids in one call")
     return RunFilter(
-        ids=ids,
+        ids=split_ids(query.ids),
         agent_id=tuple(query.agent_id),
         task_id=tuple(query.task_id),
         phase=tuple(query.phase),
@@ -64,6 +62,7 @@ def run_filter(request: Request, query: RunQuery) -> RunFilter:
         scaffold=tuple(query.scaffold),
         labels=prefixed(request, "label."),
         facets=prefixed(request, "facet."),
+        benchmark_id=tuple(query.benchmark_id),
         created_after=query.created_after,
         created_before=query.created_before,
         updated_after=query.updated_after,
@@ -72,14 +71,4 @@ def run_filter(request: Request, query: RunQuery) -> RunFilter:
 
 def chosen_fields(query: RunQuery) -> set[str] | None:
     """Return the members to show, or None for all. Raises Invalid for a name that a run does not have."""
-    if query.fields is None:
-        return None
-    names = {n for n in query.fields.split(",") if n} | {"id"}
-    unknown = sorted(names - set(Run.model_fields))
-    if unknown:
-        raise Invalid("unknown_field", f"a run has no member {unknown[0]!r}", known=sorted(Run.model_fields))
-    return names
-
-
-def show(run: Run, names: set[str] | None) -> dict[str, Any]:
-    return run.model_dump(mode="json", include=names)
+    return chosen(query.fields, Run)

@@ -8,11 +8,22 @@ from service.domain.ids import new_id
 from service.store import scaffolds
 from service.store.catalogue import find_or_insert, storable
 from service.store.database import Tx
-from service.store.paging import Sort, fetch_page
-from service.store.rows import AgentRow, Page, Slice
+from service.store.listing import Listing, one_of, sorts_by
+from service.store.paging import Sort
+from service.store.rows import AgentRow
 from service.store.tables import agents
 
-_SORT = Sort(agents.c.created_at, descending=True)
+LISTING = Listing(
+    agents,
+    AgentRow.of,
+    sorts_by(created_at=Sort(agents.c.created_at), label=Sort(agents.c.label, str)),
+    {
+        "label": one_of(agents.c.label),
+        "scaffold": one_of(agents.c.spec["scaffold"].astext),
+        "scaffold_id": one_of(agents.c.scaffold_id),
+        "model": one_of(agents.c.spec["model"].astext),
+    },
+)
 _LABEL_CHARACTERS = 80
 
 
@@ -40,19 +51,6 @@ async def get(tx: Tx, project_id: str, agent_id: str) -> AgentRow | None:
     by_id_first = (agents.c.id != agent_id, agents.c.id)
     row = (await tx.execute(select(agents).where(*mine).order_by(*by_id_first).limit(1))).mappings().one_or_none()
     return None if row is None else AgentRow.of(row)
-
-
-async def list(
-    tx: Tx, project_id: str, page: Page, *, scaffold: str | None = None, model: str | None = None
-) -> Slice[AgentRow]:
-    """Return a page, newest first."""
-    query = select(agents).where(agents.c.project_id == project_id)
-    if scaffold is not None:
-        query = query.where(agents.c.spec["scaffold"].astext == scaffold)
-    if model is not None:
-        query = query.where(agents.c.spec["model"].astext == model)
-    rows, following = await fetch_page(tx, query, _SORT, agents.c.id, page)
-    return Slice([AgentRow.of(row) for row in rows], following)
 
 
 def _labels(spec: AgentSpec, digest: str) -> tuple[str, ...]:

@@ -43,6 +43,7 @@ class Database:
         )
         event.listen(self._engine.sync_engine, "checkout", _discard_dead)
         self._reading = self._engine.execution_options(postgresql_readonly=True)
+        self._snapshot = self._reading.execution_options(isolation_level="REPEATABLE READ")
         self._single = self._engine.execution_options(isolation_level="AUTOCOMMIT")
 
     @asynccontextmanager
@@ -61,6 +62,13 @@ class Database:
         """Open a transaction that cannot write. Raises as :meth:`transaction`."""
         with _translated():
             async with self._reading.begin() as tx:
+                yield tx
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncGenerator[Tx]:
+        """Open a transaction that cannot write and whose statements all see the same. Raises as :meth:`transaction`."""
+        with _translated():
+            async with self._snapshot.begin() as tx:
                 yield tx
 
     @asynccontextmanager

@@ -4,22 +4,21 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, cast, func, or_
+from sqlalchemy import ColumnElement, cast, func, or_, select
 from sqlalchemy.dialects.postgresql import JSONB
 
 from service.store.cleaning import clean_str
+from service.store.listing import Condition, sorts_by
 from service.store.paging import Sort
 from service.store.rows import RunFilter
 from service.store.tables import agents, runs, tasks
+from service.store.tables_benchmarks import benchmark_items
 
-SORTS: Mapping[str, Sort] = {
-    "created_at": Sort(runs.c.created_at),
-    "-created_at": Sort(runs.c.created_at, descending=True),
-    "updated_at": Sort(runs.c.updated_at),
-    "-updated_at": Sort(runs.c.updated_at, descending=True),
-    "score": Sort(func.coalesce(runs.c.score, float("-inf")), float),
-    "-score": Sort(func.coalesce(runs.c.score, float("-inf")), float, descending=True),
-}
+SORTS: Mapping[str, Sort] = sorts_by(
+    created_at=Sort(runs.c.created_at),
+    updated_at=Sort(runs.c.updated_at),
+    score=Sort(func.coalesce(runs.c.score, float("-inf")), float),
+)
 """Sorts that lists offer; unscored runs count as lowest."""
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,15})(\.\d{1,15})?", re.ASCII)
 
@@ -37,6 +36,8 @@ def conditions(where: RunFilter) -> list[ColumnElement[bool]]:
     if where.labels:
         found.append(runs.c.labels.contains(dict(where.labels)))
     found += [facet_holds(name, value) for name, value in where.facets.items()]
+    if where.benchmark_id:
+        found.append(of_benchmark(runs.c.task_id)(where.benchmark_id))
     return [*found, *_times(where)]
 
 
@@ -49,6 +50,12 @@ def _times(where: RunFilter) -> list[ColumnElement[bool]]:
     if where.updated_after is not None:
         found.append(runs.c.updated_at > where.updated_after)
     return found
+
+
+def of_benchmark(task_id: ColumnElement[str]) -> Condition:
+    """Whether the task is an item of one of the benchmarks. The caller's query has the project's predicate."""
+    items = benchmark_items.c
+    return lambda ids: task_id.in_(select(items.task_id).where(items.benchmark_id.in_(ids)))
 
 
 def facet_holds(name: str, value: str) -> ColumnElement[bool]:

@@ -8,11 +8,21 @@ from service.domain.errors import Conflict
 from service.domain.ids import new_id
 from service.store.catalogue import storable, take_refs
 from service.store.database import Tx
-from service.store.paging import Sort, fetch_page
-from service.store.rows import Page, ScaffoldRow, Slice
+from service.store.listing import Listing, one_of, sorts_by
+from service.store.paging import Sort
+from service.store.rows import ScaffoldRow
 from service.store.tables import scaffolds
 
-_SORT = Sort(scaffolds.c.created_at, descending=True)
+LISTING = Listing(
+    scaffolds,
+    ScaffoldRow.of,
+    sorts_by(created_at=Sort(scaffolds.c.created_at), name=Sort(scaffolds.c.name, str)),
+    {
+        "name": one_of(scaffolds.c.name),
+        "version": one_of(scaffolds.c.version),
+        "kind": one_of(scaffolds.c.manifest["kind"].astext),
+    },
+)
 
 
 async def register(tx: Tx, project_id: str, manifest: ScaffoldManifest) -> tuple[ScaffoldRow, bool]:
@@ -52,12 +62,3 @@ async def find(tx: Tx, project_id: str, reference: str) -> ScaffoldRow | None:
     mine = (scaffolds.c.project_id == project_id, scaffolds.c.name == name, scaffolds.c.version == version)
     row = (await tx.execute(select(scaffolds).where(*mine))).mappings().one_or_none()
     return None if row is None else ScaffoldRow.of(row)
-
-
-async def list(tx: Tx, project_id: str, page: Page, *, name: str | None = None) -> Slice[ScaffoldRow]:
-    """Return a page, newest first."""
-    query = select(scaffolds).where(scaffolds.c.project_id == project_id)
-    if name is not None:
-        query = query.where(scaffolds.c.name == name)
-    rows, following = await fetch_page(tx, query, _SORT, scaffolds.c.id, page)
-    return Slice([ScaffoldRow.of(row) for row in rows], following)

@@ -12,6 +12,8 @@ from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 from service.domain.ids import new_id
 from service.domain.run_states import AttemptState
 from service.store.database import Tx
+from service.store.listing import Listing, one_of, sorts_by
+from service.store.paging import Sort
 from service.store.rows import TokenRow
 from service.store.tables import attempts, runs, sessions, tokens
 
@@ -22,6 +24,15 @@ _ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789"
 _SHAPE = re.compile(r"(ws[tr]_[A-Za-z0-9]{8})_[A-Za-z0-9_-]{43}", re.ASCII)
 _MAX_SECRET = 64
 _USABLE = (AttemptState.CLAIMED, AttemptState.BOUND, AttemptState.RUNNING)
+_TIMES = func.concat_ws(" ", tokens.c.expires_at, tokens.c.revoked_at, tokens.c.last_used_at)
+LISTING = Listing(
+    tokens,
+    TokenRow.of,
+    sorts_by(created_at=Sort(tokens.c.created_at)),
+    {"note": one_of(tokens.c.note)},
+    version=func.hashtextextended(_TIMES, 0),
+    always=(tokens.c.kind == "api",),
+)
 _NOBODY = hashlib.sha256(secrets.token_bytes(32)).digest()
 
 
@@ -91,13 +102,6 @@ async def revoke_run(tx: Tx, run_id: str, attempt: int) -> None:
     """End the run tokens of one attempt."""
     mine = and_(tokens.c.run_id == run_id, tokens.c.attempt == attempt, tokens.c.revoked_at.is_(None))
     await tx.execute(tokens.update().where(mine).values(revoked_at=func.clock_timestamp()))
-
-
-async def list_for(tx: Tx, project_id: str) -> list[TokenRow]:
-    """Return the project's API tokens, newest first, at most 500."""
-    query = select(tokens).where(tokens.c.project_id == project_id, tokens.c.kind == "api")
-    rows = await tx.execute(query.order_by(tokens.c.created_at.desc(), tokens.c.id).limit(500))
-    return [TokenRow.of(row) for row in rows.mappings()]
 
 
 async def open_session(tx: Tx, token_id: str) -> str:

@@ -1,14 +1,14 @@
 """``/v1/agents``: what is measured (scaffold@version, model, settings), immutable, with a short unique label."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from service.api.auth import AgentsRead, AgentsWrite, State
 from service.api.json_body import StrictRoute
-from service.api.pagination import ListOf, Paging, next_link
-from service.api.prefixed import only_known
+from service.api.listing import UNCHANGED, ListQuery, Values, answer_list, chosen, source
+from service.api.pagination import ListOf, Paging
 from service.api.rendering import Digest, Timestamp, View, answer, sha256_name
 from service.domain.agents import AgentSpec
 from service.domain.errors import NotFound
@@ -28,6 +28,13 @@ class Agent(View):
     model: str | None
     settings: dict[str, Any]
     created_at: Timestamp
+
+
+class AgentQuery(ListQuery):
+    label: Values = ()
+    scaffold: Values = ()
+    scaffold_id: Values = ()
+    model: Values = ()
 
 
 def _view(row: AgentRow) -> Agent:
@@ -51,12 +58,24 @@ async def create_agent(body: AgentSpec, caller: AgentsWrite, state: State) -> Re
     return answer(_view(row), 201 if created else 200, {"Location": f"/v1/agents/{row.id}"})
 
 
-@router.get("", operation_id="list_agents", response_model=ListOf[Agent])
-async def list_agents(request: Request, caller: AgentsRead, state: State, page: Paging) -> Response:
-    only_known(request, ("limit", "cursor"), ())
-    async with state.db.reading() as tx:
-        found = await agents.list(tx, caller.project_id, page)
-    return answer(ListOf[Agent](data=[_view(r) for r in found.items], next=next_link(request, found.next)))
+@router.get("", operation_id="list_agents", response_model=ListOf[Agent], responses=UNCHANGED)
+async def list_agents(
+    request: Request, caller: AgentsRead, state: State, page: Paging, query: Annotated[AgentQuery, Query()]
+) -> Response:
+    """List agents. Sorts: created_at, label."""
+    listed = source(
+        request,
+        agents.LISTING,
+        caller.project_id,
+        query,
+        page,
+        label=query.label,
+        scaffold=query.scaffold,
+        scaffold_id=query.scaffold_id,
+        model=query.model,
+    )
+    names = chosen(query.fields, Agent)
+    return await answer_list(request, state, listed, _view, names=names, total=query.total)
 
 
 @router.get("/{agent_id}", operation_id="get_agent", response_model=Agent)

@@ -1,7 +1,6 @@
 """``/v1/runs``: submit, list, read (cheaply, or waiting), stop, delete."""
 
-import json
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict
@@ -11,10 +10,11 @@ from service.api.auth import Caller, RunsRead, RunsWrite, State, current_caller,
 from service.api.conditional import none_match, revision_tag
 from service.api.idempotency import Made, once
 from service.api.json_body import StrictRoute
+from service.api.listing import UNCHANGED, Source, answer_list
 from service.api.lookups import run_or_404
-from service.api.pagination import Paging, next_link
-from service.api.rendering import View, answer, json_answer
-from service.api.run_query import Queried, chosen_fields, run_filter, show
+from service.api.pagination import ListOf, Paging
+from service.api.rendering import answer
+from service.api.run_query import Queried, chosen_fields, run_filter
 from service.api.run_view import Run, run_view
 from service.api.state import ApiState
 from service.api.waiting import Until, cache_control, unchanged, wait_for
@@ -27,14 +27,6 @@ from service.store import audit, projects, runs
 from service.store.database import Tx
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=StrictRoute)
-
-
-class RunList(View):
-    data: list[Run]
-    """With ``fields``, each run has only the chosen members."""
-    next: str | None
-    total: int | None = None
-    """Only when asked for."""
 
 
 class StopRequest(BaseModel):
@@ -59,23 +51,23 @@ async def create_run(body: RunRequest, request: Request, caller: RunsWrite, stat
     return made
 
 
-@router.get("", operation_id="list_runs", response_model=RunList)
+@router.get("", operation_id="list_runs", response_model=ListOf[Run], responses=UNCHANGED)
 async def list_runs(request: Request, caller: RunsRead, state: State, page: Paging, query: Queried) -> Response:
-    """List runs. Also takes ``label.<name>=<value>`` and ``facet.<name>=<value>`` (of the task)."""
-    wanted, names = run_filter(request, query), chosen_fields(query)
-    async with state.db.reading() as tx:
-        found = await runs.list(tx, caller.project_id, wanted, query.sort, page.cursor, page.limit)
-        total = await runs.count(tx, caller.project_id, wanted) if query.total else None
-    body: dict[str, Any] = {
-        "data": [show(run_view(r), names) for r in found.items],
-        "next": next_link(request, found.next),
-    }
-    if query.total:
-        body["total"] = total
-    return json_answer(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode())
+    """List runs. Also takes ``label.<name>=<value>`` and ``facet.<name>=<value>`` (of the task).
+
+    The ETag changes whenever one of the runs that the filters let through does; with ``fields``, each run has only the
+    chosen members.
+    """
+    wanted, names, project_id = run_filter(request, query), chosen_fields(query), caller.project_id
+    listed = Source(
+        lambda tx: runs.fingerprint(tx, project_id, wanted),
+        lambda tx: runs.list(tx, project_id, wanted, query.sort, page.cursor, page.limit),
+        lambda tx: runs.count(tx, project_id, wanted),
+    )
+    return await answer_list(request, state, listed, run_view, names=names, total=query.total)
 
 
-@router.get("/{run_id}", operation_id="get_run", response_model=Run, responses={304: {"description": "unchanged"}})
+@router.get("/{run_id}", operation_id="get_run", response_model=Run, responses=UNCHANGED)
 async def get_run(
     run_id: str,
     request: Request,

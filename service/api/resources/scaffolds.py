@@ -1,12 +1,14 @@
 """``/v1/scaffolds``: programs that work, registered as data, immutable by ``name@version``."""
 
-from fastapi import APIRouter, Request
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from service.api.auth import AgentsRead, AgentsWrite, State
 from service.api.json_body import StrictRoute
-from service.api.pagination import ListOf, Paging, next_link
-from service.api.prefixed import only_known
+from service.api.listing import UNCHANGED, ListQuery, Values, answer_list, chosen, source
+from service.api.pagination import ListOf, Paging
 from service.api.rendering import Digest, Timestamp, View, answer, sha256_name
 from service.domain.agents import ScaffoldManifest
 from service.domain.errors import NotFound
@@ -24,6 +26,12 @@ class Scaffold(View):
     digest: Digest
     created_at: Timestamp
     manifest: ScaffoldManifest
+
+
+class ScaffoldQuery(ListQuery):
+    name: Values = ()
+    version: Values = ()
+    kind: Values = ()
 
 
 def _view(row: ScaffoldRow) -> Scaffold:
@@ -46,12 +54,23 @@ async def register_scaffold(body: ScaffoldManifest, caller: AgentsWrite, state: 
     return answer(_view(row), 201 if created else 200, {"Location": f"/v1/scaffolds/{row.id}"})
 
 
-@router.get("", operation_id="list_scaffolds", response_model=ListOf[Scaffold])
-async def list_scaffolds(request: Request, caller: AgentsRead, state: State, page: Paging) -> Response:
-    only_known(request, ("limit", "cursor"), ())
-    async with state.db.reading() as tx:
-        found = await scaffolds.list(tx, caller.project_id, page)
-    return answer(ListOf[Scaffold](data=[_view(r) for r in found.items], next=next_link(request, found.next)))
+@router.get("", operation_id="list_scaffolds", response_model=ListOf[Scaffold], responses=UNCHANGED)
+async def list_scaffolds(
+    request: Request, caller: AgentsRead, state: State, page: Paging, query: Annotated[ScaffoldQuery, Query()]
+) -> Response:
+    """List scaffolds. Sorts: created_at, name."""
+    listed = source(
+        request,
+        scaffolds.LISTING,
+        caller.project_id,
+        query,
+        page,
+        name=query.name,
+        version=query.version,
+        kind=query.kind,
+    )
+    names = chosen(query.fields, Scaffold)
+    return await answer_list(request, state, listed, _view, names=names, total=query.total)
 
 
 @router.get("/{scaffold_id:path}", operation_id="get_scaffold", response_model=Scaffold)

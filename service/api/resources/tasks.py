@@ -1,15 +1,15 @@
 """``/v1/tasks``: immutable bundles by digest. Hidden assets are named only to holders of ``hidden:read``."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from service.api.archive_types import REQUEST_BODY
 from service.api.auth import Caller, State, TasksRead, TasksWrite
 from service.api.json_body import StrictRoute
-from service.api.pagination import ListOf, Paging, next_link
-from service.api.prefixed import only_known, prefixed
+from service.api.listing import UNCHANGED, ListQuery, Values, answer_list, chosen, source
+from service.api.pagination import ListOf, Paging
 from service.api.rendering import Digest, Timestamp, View, answer, sha256_name
 from service.domain.errors import NotFound
 from service.domain.tasks import TaskManifest
@@ -28,6 +28,12 @@ class Task(View):
     created_at: Timestamp
     manifest: dict[str, Any]
     """The manifest as created. Without ``hidden:read``: ``hidden`` and the graders' ``settings`` are null."""
+
+
+class TaskQuery(ListQuery):
+    name: Values = ()
+    digest: Values = ()
+    benchmark_id: Values = ()
 
 
 def task_view(row: TaskRow, caller: Caller) -> Task:
@@ -56,17 +62,23 @@ async def create_task(body: TaskManifest, caller: TasksWrite, state: State) -> R
     return created_answer(row, caller, created=created)
 
 
-@router.get("", operation_id="list_tasks", response_model=ListOf[Task])
+@router.get("", operation_id="list_tasks", response_model=ListOf[Task], responses=UNCHANGED)
 async def list_tasks(
-    request: Request, caller: TasksRead, state: State, page: Paging, name: str | None = None
+    request: Request, caller: TasksRead, state: State, page: Paging, query: Annotated[TaskQuery, Query()]
 ) -> Response:
-    """List tasks, oldest first. Filters: ``name``, ``facet.<name>=<value>``, ``label.<name>=<value>``."""
-    only_known(request, ("name", "limit", "cursor"))
-    facets, labels = prefixed(request, "facet."), prefixed(request, "label.")
-    async with state.db.reading() as tx:
-        found = await tasks.list(tx, caller.project_id, page, name=name, facets=facets, labels=labels)
-    data = [task_view(row, caller) for row in found.items]
-    return answer(ListOf[Task](data=data, next=next_link(request, found.next)))
+    """List tasks. Also takes ``facet.<name>=<value>`` and ``label.<name>=<value>``. Sorts: created_at, name."""
+    listed = source(
+        request,
+        tasks.LISTING,
+        caller.project_id,
+        query,
+        page,
+        name=query.name,
+        digest=tuple(d.removeprefix("sha256:") for d in query.digest),
+        benchmark_id=query.benchmark_id,
+    )
+    names = chosen(query.fields, Task)
+    return await answer_list(request, state, listed, lambda row: task_view(row, caller), names=names, total=query.total)
 
 
 @router.get("/{task_id}", operation_id="get_task", response_model=Task)

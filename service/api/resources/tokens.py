@@ -3,12 +3,14 @@
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query, Request
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from service.api.auth import SCOPES, Admin, State
 from service.api.json_body import StrictRoute
+from service.api.listing import UNCHANGED, ListQuery, Values, answer_list, chosen, source
+from service.api.pagination import ListOf, Paging
 from service.api.rendering import Timestamp, View, answer, now
 from service.domain.errors import Invalid, NotFound
 from service.store import audit, tokens
@@ -43,8 +45,8 @@ class NewToken(Token):
     """Shown in this answer only; stored as a hash."""
 
 
-class TokenList(View):
-    data: list[Token]
+class TokenQuery(ListQuery):
+    note: Values = ()
 
 
 def _fields(row: TokenRow) -> dict[str, str | list[str] | datetime | None]:
@@ -76,12 +78,16 @@ async def create_token(body: TokenRequest, caller: Admin, state: State) -> Respo
     return answer(NewToken.model_validate(_fields(row) | {"secret": secret}), 201)
 
 
-@router.get("", operation_id="list_tokens", response_model=TokenList)
-async def list_tokens(caller: Admin, state: State) -> Response:
-    """List the project's tokens, without secrets."""
-    async with state.db.reading() as tx:
-        rows = await tokens.list_for(tx, caller.project_id)
-    return answer(TokenList(data=[Token.model_validate(_fields(r)) for r in rows]))
+@router.get("", operation_id="list_tokens", response_model=ListOf[Token], responses=UNCHANGED)
+async def list_tokens(
+    request: Request, caller: Admin, state: State, page: Paging, query: Annotated[TokenQuery, Query()]
+) -> Response:
+    """List the tokens of the project, without secrets. Sort: created_at."""
+    listed = source(request, tokens.LISTING, caller.project_id, query, page, note=query.note)
+    names = chosen(query.fields, Token)
+    return await answer_list(
+        request, state, listed, lambda row: Token.model_validate(_fields(row)), names=names, total=query.total
+    )
 
 
 @router.delete("/{token_id}", operation_id="revoke_token", status_code=204)

@@ -11,7 +11,8 @@ from sqlalchemy import text
 from service.domain.run_states import AttemptState
 from service.store import attempts, tokens
 from service.store.database import Database
-from service.store.rows import TokenRow
+from service.store.listing import ListFilter
+from service.store.rows import Page, TokenRow
 from tests.fixtures.postgres import plain_url
 from tests.integration.store.seeds import Seeds, add_host, add_run, seed
 
@@ -83,7 +84,8 @@ async def test_expiry_and_revocation(db: Database, seeds: Seeds) -> None:
     async with db.transaction() as tx:
         assert await tokens.revoke(tx, seeds.project.id, row.id)
         assert await tokens.session_token(tx, session) is None
-        assert [t.revoked_at is None for t in await tokens.list_for(tx, seeds.project.id)] == [False, True]
+        listed = await tokens.LISTING.page(tx, seeds.project.id, ListFilter(), "-created_at", Page())
+        assert [t.revoked_at is None for t in listed.items] == [False, True]
     assert await auth(db, secret) is None
 
 
