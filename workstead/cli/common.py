@@ -32,6 +32,8 @@ err = Console(highlight=False, soft_wrap=True, stderr=True)
 
 GRADED, FAILED, USAGE, UNGRADED, INTERRUPTED = 0, 1, 2, 3, 130
 """Exit codes; 2 is typer's own for wrong usage."""
+PIPE_CLOSED = 141
+"""As a shell shows a program that SIGPIPE ended."""
 
 RunId = Annotated[str, typer.Argument(help="Run, run_…", show_default=False)]
 
@@ -69,6 +71,10 @@ def in_words(command: Callable[P, T]) -> Callable[P, T]:
             return command(*args, **kwargs)
         except (WorksteadError, httpx.HTTPError) as error:
             raise fail(str(error) or type(error).__name__) from error
+        except BrokenPipeError:
+            # Whoever read (head, less) has enough; the interpreter's own flush at the end must not complain either.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(PIPE_CLOSED) from None
         except OSError as error:
             raise fail(f"{error.filename or ''} {error.strerror or error}".strip()) from error
         except KeyboardInterrupt:

@@ -24,9 +24,9 @@ class Engine:
     def __init__(self, url: str | None = None) -> None:
         self.url = url or os.environ.get("DOCKER_HOST") or f"unix://{DEFAULT_SOCKET}"
         parts = urlsplit(self.url)
-        self._socket = parts.path if parts.scheme == "unix" else None
-        base = "http://engine" if self._socket else f"http://{parts.netloc}"
-        self._client = httpx.Client(base_url=base, transport=httpx.HTTPTransport(uds=self._socket), timeout=10)
+        self.socket = parts.path if parts.scheme == "unix" else None
+        base = "http://engine" if self.socket else f"http://{parts.netloc}"
+        self._client = httpx.Client(base_url=base, transport=httpx.HTTPTransport(uds=self.socket), timeout=10)
 
     def __enter__(self) -> Self:
         return self
@@ -36,7 +36,7 @@ class Engine:
 
     def get(self, path: str, **params: Any) -> Any:
         """Return the answer's JSON. Raises EngineAway."""
-        if self._socket and not Path(self._socket).is_socket():
+        if self.socket and not Path(self.socket).is_socket():
             raise EngineAway(f"no Docker engine listens at {self.url}")
         try:
             response = self._client.get(path, params=params)

@@ -8,10 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.unit.workstead.fake_api import Script, client, run_body, sse
-from workstead.cli import demo, doctor, leftovers
+from workstead.cli import demo, leftovers
 from workstead.cli.app import app
 from workstead.cli.common import labels_of
-from workstead.cli.engine import Engine, EngineAway
 from workstead.cli.figures import figures
 from workstead.cli.run import submit
 from workstead.cli.tables import left_out
@@ -19,12 +18,6 @@ from workstead.cli.watch import watch
 from workstead.models import Run
 
 runner = CliRunner()
-INFO: dict[str, Any] = {
-    "Runtimes": {"runc": {}},
-    "CgroupVersion": "2",
-    "LiveRestoreEnabled": False,
-    "Driver": "overlay2",
-}
 
 
 def made(run_id: str = "run_1", **changes: Any) -> Run:
@@ -97,35 +90,6 @@ class TestDemo:
         runs = self.runs(9, 0)
         assert demo.unexpected(runs[1:])
         assert demo.unexpected([*runs[1:], made(phase="done", outcome="ungraded")])
-
-
-class TestDoctor:
-    def engine(self, runc: str) -> dict[str, doctor.Finding]:
-        versions = {"Version": "20.10", "ApiVersion": "1.41", "Components": [{"Name": "runc", "Version": runc}]}
-        return {f.what: f for f in doctor.examine_engine(INFO, versions)}
-
-    @pytest.mark.fault(10)
-    @pytest.mark.parametrize(
-        ("runc", "ok"), [("1.1.5+ds1", None), ("1.3.5", None), ("1.3.6", True), ("1.10.0", True), ("", None)]
-    )
-    def test_runc_floor(self, runc: str, ok: bool | None) -> None:
-        found = self.engine(runc)["runc"]
-        assert found.ok is ok
-        assert ("untrusted" in found.said) is (ok is None)
-
-    def test_restrictions_are_notes_in_words(self) -> None:
-        found = self.engine("1.3.6")
-        assert found["runtimes"].ok is None
-        assert "live-restore in daemon.json" in found["live-restore"].said
-
-    def test_an_absent_engine_is_missing(self, tmp_path: Path) -> None:
-        findings = list(doctor.examine(lambda: Engine(f"unix://{tmp_path}/none.sock"), tmp_path))
-        assert findings[0].ok is False
-        assert {f.what for f in findings} >= {"engine", "database", "disk"}
-
-    def test_engine_errors_are_ours(self, tmp_path: Path) -> None:
-        with Engine(f"unix://{tmp_path}/none.sock") as engine, pytest.raises(EngineAway):
-            engine.get("/info")
 
 
 def test_leftovers_sees_nothing_where_nothing_is(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""What ``workstead doctor`` looks at, a module per side."""
