@@ -7,12 +7,12 @@ import pytest
 
 from tests.architecture.repository import ROOT, files, text
 
-FAMILIES = ("scaffolds", "graders", "benchmarks")
+FAMILIES = ("service/scaffolds", "service/graders", "workstead/importers")
 _SHARED = {"conformance", "testing"}
 
 
 def _plugins(family: str) -> list[str]:
-    folders = {path.parts[2] for path in files() if path.parts[:2] == ("service", family) and len(path.parts) > 3}
+    folders = {path.parts[2] for path in files() if path.is_relative_to(family) and len(path.parts) > 3}
     return sorted(folders - _SHARED)
 
 
@@ -21,16 +21,16 @@ _ALL = [(family, name) for family in FAMILIES for name in _plugins(family)]
 
 @pytest.mark.parametrize(("family", "name"), _ALL)
 def test_has_a_line_in_the_registry(family: str, name: str) -> None:
-    registry = text(Path("service", family, "registry.py")) or ""
-    assert re.search(rf"\bservice\.{family}\.{name}\b", registry), f"service/{family}/registry.py does not name {name}"
+    registry, dotted = text(Path(family, "registry.py")) or "", family.replace("/", ".")
+    assert re.search(rf"\b{re.escape(dotted)}\.{name}\b", registry), f"{family}/registry.py does not name {name}"
 
 
 @pytest.mark.parametrize(("family", "name"), _ALL)
 def test_has_a_folder_of_unit_tests(family: str, name: str) -> None:
-    folder = ROOT / "tests" / "unit" / family / name
-    assert list(folder.glob("test_*.py")), f"no tests in tests/unit/{family}/{name}/"
+    folder = ROOT / "tests" / "unit" / family.removeprefix("service/") / name
+    assert list(folder.glob("test_*.py")), f"no tests in {folder.relative_to(ROOT)}/"
 
 
 @pytest.mark.parametrize("family", [family for family in FAMILIES if _plugins(family)])
 def test_family_has_contract_and_registry(family: str) -> None:
-    assert {"contract.py", "registry.py"} <= {path.name for path in (ROOT / "service" / family).iterdir()}
+    assert {"contract.py", "registry.py"} <= {path.name for path in (ROOT / family).iterdir()}
