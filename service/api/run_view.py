@@ -78,6 +78,8 @@ class Run(View):
     phase: str
     """queued | held | provisioning | running | paused | awaiting_confirmation | collecting | grading | done"""
     hold: dict[str, Any] | None
+    """Why it is not at work: ``reason``, ``detail`` (in words), ``since``. Of a queued run also ``position`` (1 is next in the
+    order of all projects; null far down) and ``project_position``, worked out where one run is read; null in lists."""
     outcome: str | None
     """graded | abstained | ungraded | cancelled | invalidated; null until the phase is done"""
     ended_because: str | None
@@ -109,13 +111,14 @@ class Run(View):
     labels: dict[str, str]
 
 
-def run_view(row: RunRow) -> Run:
+def run_view(row: RunRow, queued: dict[str, Any] | None = None) -> Run:
+    """Return the resource. ``queued``: the hold of a queued run, where it was worked out."""
     ticking = row.phase in TICKING
     return Run(
         id=row.id,
         revision=row.revision,
         phase=row.phase,
-        hold=row.hold,
+        hold=row.hold or queued,
         outcome=row.outcome,
         ended_because=row.ended_because,
         evaluation_id=None,

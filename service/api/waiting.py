@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import hmac
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Literal
 
 from fastapi import Request
@@ -12,6 +13,7 @@ from starlette.responses import Response
 from service.api.auth import Caller, bearer
 from service.api.charging import charge_unchanged
 from service.api.conditional import none_match, revision_tag
+from service.api.queue_hold import current_tag
 from service.api.state import ApiState
 from service.api.stream_slots import check_slot, slot
 from service.domain.errors import NotFound
@@ -30,24 +32,33 @@ MAX_AGE_LIVE_S = 1
 async def unchanged(request: Request, state: ApiState, run_id: str) -> Response | None:
     """Answer 304 if the bearer may read the run and has its revision already; None says nothing at all.
 
-    One statement finds token and revision, so that polling costs no body query. None leads to the ordinary path,
-    which tells apart everything that this one does not.
+    One statement finds token and revision, so that polling costs no body query (a queued run's place is looked up
+    besides). None leads to the ordinary path, which tells apart everything that this one does not.
     """
     wanted, secret = request.headers.get("if-none-match"), bearer(request)
     if wanted is None or not secret or "\x00" in secret:
         return None
     async with state.db.statement() as tx:
         found = await token_and_revision(tx, secret[:PREFIX_LENGTH], run_id)
-    if found is None or found.revision is None or found.kind != "api":
+    if found is None or found.revision is None or found.phase is None or found.kind != "api":
         return None
     if not hmac.compare_digest(found.hash, hashlib.sha256(secret.encode()).digest()):
         return None
-    tag = revision_tag(found.revision)
-    if not {"runs:read", "admin"} & set(found.scopes) or not none_match(wanted, tag):
+    if not {"runs:read", "admin"} & set(found.scopes):
+        return None
+    tag = await _tag_of(state, run_id, found.revision, found.phase)
+    if not none_match(wanted, tag):
         return None
     request.state.token_id, request.state.project_id = found.token_id, found.project_id
     charge_unchanged(request, state, found.token_id)
     return Response(status_code=304, headers={"ETag": tag, "Cache-Control": cache_control(done=False)})
+
+
+async def _tag_of(state: ApiState, run_id: str, revision: int, phase: Phase) -> str:
+    if phase is not Phase.QUEUED:
+        return revision_tag(revision)
+    async with state.db.statement() as tx:
+        return await current_tag(tx, run_id, revision, phase)
 
 
 def cache_control(*, done: bool) -> str:
@@ -72,21 +83,27 @@ async def wait_for(
                 seen = await _look(state, caller, run_id)
 
 
-async def _look(state: ApiState, caller: Caller, run_id: str) -> StreamState:
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    run: StreamState
+    tag: str
+
+
+async def _look(state: ApiState, caller: Caller, run_id: str) -> _Seen:
     async with state.db.statement() as tx:
         found = await stream_state(tx, caller.project_id, run_id, caller.token.id)
-    if found is None:
-        raise NotFound("not_found")
-    return found
+        if found is None:
+            raise NotFound("not_found")
+        return _Seen(found, await current_tag(tx, run_id, found.revision, found.phase))
 
 
-def _reached(until: Until, first: StreamState, seen: StreamState, known: str | None) -> bool:
+def _reached(until: Until, first: _Seen, seen: _Seen, known: str | None) -> bool:
     match until:
         case "ended":
-            return seen.ended_at is not None or seen.phase is Phase.DONE
+            return seen.run.ended_at is not None or seen.run.phase is Phase.DONE
         case "graded":
-            return seen.finished
+            return seen.run.finished
         case "change":
             if known is not None:
-                return not none_match(known, revision_tag(seen.revision))
-            return seen.revision != first.revision
+                return not none_match(known, seen.tag)
+            return seen.tag != first.tag

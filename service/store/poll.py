@@ -10,7 +10,7 @@ from service.store.database import Tx
 
 _TOKEN_AND_REVISION = text(
     """
-    select t.id as token_id, t.project_id, t.kind, t.hash, t.scopes, r.revision
+    select t.id as token_id, t.project_id, t.kind, t.hash, t.scopes, r.revision, r.phase
       from tokens t
       left join runs r on r.id = :run_id and r.project_id = t.project_id
      where t.prefix = :prefix
@@ -41,6 +41,7 @@ class TokenAndRevision:
     scopes: tuple[str, ...]
     revision: int | None
     """Null if the token's project has no such run."""
+    phase: Phase | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,7 @@ async def token_and_revision(tx: Tx, prefix: str, run_id: str) -> TokenAndRevisi
         hash=bytes(row["hash"]),
         scopes=tuple(row["scopes"]),
         revision=row["revision"],
+        phase=None if row["phase"] is None else Phase(row["phase"]),
     )
 
 

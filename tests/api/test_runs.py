@@ -33,7 +33,9 @@ async def test_a_new_run_has_every_member(tenant: Tenant) -> None:
         "state": "pending", "plan": "task@1", "score": None, "max_score": None, "fraction": None, "graded_at": None,
     }  # fmt: skip
     assert run["labels"] == {"week": "48"}
-    assert await tenant.get(f"/v1/runs/{run['id']}") == run
+    found = await tenant.get(f"/v1/runs/{run['id']}")
+    assert found.pop("hold")["reason"]  # worked out where one run is read
+    assert found == {k: v for k, v in run.items() if k != "hold"}
 
 
 async def test_clocks_of_a_running_run(tenant: Tenant) -> None:
@@ -49,6 +51,7 @@ async def test_clocks_of_a_running_run(tenant: Tenant) -> None:
 
 async def test_etag_is_the_revision_and_saves_the_body(tenant: Tenant) -> None:
     run = await tenant.run()
+    await tenant.start(run["id"])
     path = f"/v1/runs/{run['id']}"
     first = await tenant.client.get(path)
     tag = first.headers["etag"]

@@ -7,12 +7,13 @@ from pydantic import BaseModel, ConfigDict
 from starlette.responses import Response
 
 from service.api.auth import Caller, RunsRead, RunsWrite, State, current_caller, identify
-from service.api.conditional import none_match, revision_tag
+from service.api.conditional import none_match
 from service.api.idempotency import Made, once
 from service.api.json_body import StrictRoute
 from service.api.listing import UNCHANGED, Source, answer_list
 from service.api.lookups import run_or_404
 from service.api.pagination import ListOf, Paging
+from service.api.queue_hold import hold_of, hold_tag
 from service.api.rendering import answer
 from service.api.run_query import Queried, chosen_fields, run_filter
 from service.api.run_view import Run, run_view
@@ -89,11 +90,12 @@ async def get_run(
 async def _current(request: Request, state: ApiState, caller: Caller, run_id: str) -> Response:
     async with state.db.reading() as tx:
         row = await run_or_404(tx, caller, run_id)
-    tag = revision_tag(row.revision)
+        hold = await hold_of(tx, run_id) if row.phase is Phase.QUEUED else None
+    tag = hold_tag(row.revision, hold)
     headers = {"ETag": tag, "Cache-Control": cache_control(done=row.phase is Phase.DONE)}
     if none_match(request.headers.get("if-none-match"), tag):
         return Response(status_code=304, headers=headers)
-    return answer(run_view(row), headers=headers)
+    return answer(run_view(row, hold), headers=headers)
 
 
 @router.post("/{run_id}/stop", operation_id="stop_run", response_model=Run)

@@ -1,0 +1,57 @@
+"""Where a queued run stands and why it is not at work: worked out when it is asked for, and stored nowhere."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import RowMapping, text
+
+from service.domain.placement import Capacity, Share, why_waiting
+from service.store import capacity
+from service.store.database import Tx
+from service.store.rows import Json
+
+COUNTED = 1000
+"""Per project, how far down the queue places are counted; further back the place is null."""
+_LIVE = "('provisioning', 'running', 'paused', 'awaiting_confirmation', 'collecting')"
+
+# The order is that of service.store.claims.
+_PLACES = text(f"""
+    WITH live AS (SELECT project_id, count(*) AS n FROM runs WHERE phase IN {_LIVE} AND phase <> 'done' GROUP BY 1),
+    placed AS (
+        SELECT c.id, c.place, row_number() OVER (
+                   ORDER BY c.priority DESC, coalesce(live.n, 0) + c.place, c.queued_at, c.id) AS position
+        FROM projects p LEFT JOIN live ON live.project_id = p.id
+        CROSS JOIN LATERAL (
+            SELECT r.id, r.priority, r.queued_at,
+                   row_number() OVER (ORDER BY r.priority DESC, r.queued_at, r.id) AS place
+            FROM runs r WHERE r.project_id = p.id AND r.phase = 'queued' AND r.stop_requested_at IS NULL
+            ORDER BY r.priority DESC, r.queued_at, r.id LIMIT {COUNTED}) AS c)
+    SELECT r.id, r.environment, r.runtime, r.limits, r.queued_at, p.untrusted, p.max_runs,
+           coalesce(live.n, 0) AS live, placed.place, placed.position
+    FROM runs r JOIN projects p ON p.id = r.project_id LEFT JOIN live ON live.project_id = p.id
+    LEFT JOIN placed ON placed.id = r.id
+    WHERE r.id = ANY(CAST(:ids AS text[])) AND r.phase = 'queued'""")  # noqa: S608 - constants only
+
+
+async def holds_of(tx: Tx, run_ids: Sequence[str]) -> dict[str, Json]:
+    """Return, for those of the runs that are queued, ``{reason, detail, position, project_position, since}``.
+
+    ``position`` 1 is next in the order of all projects, ``project_position`` 1 next in its own project's. The caller
+    has checked that the runs are its project's.
+    """
+    if not run_ids:
+        return {}
+    rows = (await tx.execute(_PLACES, {"ids": [*run_ids]})).mappings().all()
+    hosts = await capacity.of_all(tx) if rows else []
+    return {row["id"]: _hold(row, hosts) for row in rows}
+
+
+def _hold(row: RowMapping, hosts: list[Capacity]) -> dict[str, Any]:
+    reason, detail = why_waiting(hosts, capacity.need_of(row), Share(int(row["live"]), row["max_runs"]))
+    return {
+        "reason": reason.value,
+        "detail": detail,
+        "position": row["position"],
+        "project_position": row["place"],
+        "since": row["queued_at"],
+    }
