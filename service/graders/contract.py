@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Protocol
 
 from service.domain.artifacts import ArtifactEntry
 from service.domain.errors import Fault
+from service.domain.integrity import IntegrityReport
 from service.domain.tasks import TaskManifest
 from service.domain.verdicts import Verdict
 from service.sandboxes.rooms import Rooms
@@ -32,6 +33,8 @@ class GradingInput:
     """Open a hidden asset by path. Raises GraderFault ``hidden_missing``."""
     open_deliverable: Callable[[ArtifactEntry], BinaryIO]
     """Open a sealed file. Raises GraderFault ``deliverable_missing`` if the content store lost it."""
+    integrity: IntegrityReport | None = None
+    """Whether each file opens as what it claims; null where that could not be found out."""
     rooms: Rooms | None = None
     """Sandboxes for running what was delivered; null where this grader process has no engine."""
 

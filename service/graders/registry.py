@@ -8,7 +8,10 @@ from service.domain.errors import Invalid
 from service.domain.tasks import GraderSpec, TaskManifest
 from service.graders.contract import Grader
 
-METHODS = {"exact": "service.graders.exact.grader:ExactGrader"}
+METHODS = {
+    "exact": "service.graders.exact.grader:ExactGrader",
+    "test_cases": "service.graders.test_cases.grader:TestCasesGrader",
+}
 
 
 @cache

@@ -1,0 +1,116 @@
+"""Method ``test_cases``: a program run on hidden inputs, text answers and multiple choice; a point where all is right."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from service.domain.errors import Invalid
+from service.domain.tasks import TaskManifest
+from service.domain.verdicts import Verdict, VerdictState
+from service.graders.contract import GraderFault, GradingInput
+from service.graders.test_cases.answers import judge_answer
+from service.graders.test_cases.results import Result, criterion
+from service.graders.test_cases.runner import Runner
+from service.graders.test_cases.settings import TestCasesSettings
+from service.graders.test_cases.submission import Unusable, read_answers, read_program
+from service.graders.test_cases.tests_file import MAX_FILE_BYTES, TestItem, TestsFile
+
+
+class TestCasesGrader:
+    __test__ = False
+    method = "test_cases"
+    version = "1"
+
+    def check_settings(self, settings: Mapping[str, Any], task: TaskManifest) -> None:
+        parsed = _parse(settings)
+        if parsed.tests not in {f.path for f in task.hidden}:
+            raise Invalid("unknown_hidden_asset", f"the task has no hidden file {parsed.tests!r}")
+        collected = {p for p in (*parsed.submission, parsed.answers) if _is_collected(p, task)}
+        named = {*(parsed.submission if "submission" in settings else ()), *(settings.get("answers"),)} - {None}
+        missing = sorted(named - collected) or ([] if collected else [parsed.answers])
+        if missing:
+            raise Invalid("file_not_collected", f"{missing[0]!r} is below none of the task's collect roots")
+
+    async def grade(self, given: GradingInput) -> Verdict:
+        try:
+            settings = _parse(given.settings)
+        except Invalid as error:
+            raise GraderFault("settings_unusable", error.detail) from error
+        file = await asyncio.to_thread(_tests, given, settings.tests)
+        code = [t for t in file.tests if t.kind == "code"]
+        asked = [t for t in file.tests if t.kind != "code"]
+        results = await asyncio.to_thread(_answered, given, settings, asked)
+        ran, about = await _run(given, settings, code)
+        results |= ran
+        return _verdict(file, results, {"comparator": settings.comparator, **about})
+
+
+async def _run(
+    given: GradingInput, settings: TestCasesSettings, items: Sequence[TestItem]
+) -> tuple[dict[str, Result], dict[str, Any]]:
+    if not items:
+        return {}, {}
+    if given.rooms is None:
+        raise GraderFault("grader_unavailable", "this grader process has no sandbox engine")
+    try:
+        program, source = await asyncio.to_thread(read_program, given, settings)
+    except Unusable as error:
+        return {t.id: error.result for t in items}, {}
+    runner = Runner(given.rooms, settings, program)
+    results = await runner.run(items)
+    about = {
+        "program": source,
+        "language": settings.language,
+        "per_test_s": settings.per_test_s,
+        "memory_bytes": settings.memory_bytes,
+        "rooms": runner.rooms_used,
+    }
+    return {t.id: r for t, r in zip(items, results, strict=True)}, about
+
+
+def _answered(given: GradingInput, settings: TestCasesSettings, items: Sequence[TestItem]) -> dict[str, Result]:
+    if not items:
+        return {}
+    try:
+        answers = read_answers(given, settings.answers)
+    except Unusable as error:
+        return {t.id: error.result for t in items}
+    return {t.id: judge_answer(t, answers, settings.comparator) for t in items}
+
+
+def _verdict(file: TestsFile, results: Mapping[str, Result], about: dict[str, Any]) -> Verdict:
+    rows = [criterion(t, results[t.id]) for t in file.tests]
+    score, most = (sum(float(r[name]) for r in rows) for name in ("score", "max_score"))
+    wrong = sum(not r["passed"] for r in rows)
+    detail = {"tests": len(rows), "wrong": wrong, "solved": wrong == 0, "points": score, "percent": 100 * score / most}
+    if file.passing_score is not None:
+        detail["certified"] = score >= file.passing_score
+    return Verdict(VerdictState.GRADED, score=score, max_score=most, criteria=rows, detail={**detail, **about})
+
+
+def _is_collected(path: str, task: TaskManifest) -> bool:
+    return any(path == root or path.startswith(f"{root}/") for root in task.collect)
+
+
+def _tests(given: GradingInput, path: str) -> TestsFile:
+    with given.open_hidden(path) as stream:
+        data = stream.read(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
+        raise GraderFault("tests_unusable", f"{path}: larger than {MAX_FILE_BYTES} bytes")
+    try:
+        return TestsFile.model_validate_json(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = json.dumps(list(first["loc"]))
+        raise GraderFault("tests_unusable", f"{path}: {where}: {first['msg']}") from error
+
+
+def _parse(settings: Mapping[str, Any]) -> TestCasesSettings:
+    try:
+        return TestCasesSettings.model_validate(dict(settings))
+    except ValidationError as error:
+        problems = [{"at": list(e["loc"]), "message": e["msg"]} for e in error.errors(include_url=False)]
+        raise Invalid("bad_grader_settings", str(problems[0]["message"]), problems=problems) from error
