@@ -5,13 +5,15 @@ facets, price, human_time_s, labels and (unless instruction.md exists) instructi
 """
 
 import hashlib
+import math
 import os
 import stat
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import date, time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from workstead.errors import WorksteadError
 
@@ -59,15 +61,29 @@ def read_task_dir(root: Path) -> Bundle:
 def _read_toml(root: Path, problems: list[str]) -> dict[str, Any]:
     text = read_text(root / "task.toml", "task.toml", problems)
     try:
-        manifest = tomllib.loads(text or "")
+        manifest = _json_values(tomllib.loads(text or ""), problems)
     except tomllib.TOMLDecodeError as error:
         problems.append(f"task.toml: {error}")
+        return {}
+    except RecursionError:
+        problems.append("task.toml: is nested too deep")
         return {}
     unknown = sorted(set(manifest) - FIELDS)
     problems.extend(f"task.toml: unknown field {name!r}" for name in unknown)
     if text is not None and not isinstance(manifest.get("name"), str):
         problems.append("task.toml: name is missing (a string)")
     return manifest
+
+
+def _json_values(value: Any, problems: list[str]) -> Any:
+    """Return ``value`` with days and times as text; JSON has neither them nor numbers without end."""
+    if isinstance(value, dict):
+        return {key: _json_values(item, problems) for key, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_json_values(item, problems) for item in cast("list[Any]", value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        problems.append(f"task.toml: {value} is not a number that can be sent")
+    return value.isoformat() if isinstance(value, date | time) else value
 
 
 def _read_instruction(root: Path, manifest: dict[str, Any], problems: list[str]) -> None:

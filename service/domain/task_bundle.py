@@ -4,11 +4,12 @@ The same rules as those of the client for a directory on disk (``workstead.task_
 """
 
 import json
+import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from datetime import date, datetime, time
-from typing import Any
+from datetime import date, time
+from typing import Any, cast
 
 from service.domain.errors import Invalid
 from service.domain.tasks import TaskManifest
@@ -52,7 +53,7 @@ def manifest_json(task_toml: bytes | None, instruction_md: bytes | None, folders
     _read_instruction(manifest, instruction_md, problems)
     if problems:
         raise refused(problems)
-    return json.dumps({**manifest, **folders}, default=_plain).encode("utf-8", "surrogatepass")
+    return json.dumps({**manifest, **folders}).encode()
 
 
 def refused(problems: Iterable[tuple[str, str]]) -> Invalid:
@@ -69,9 +70,12 @@ def _read_toml(data: bytes | None, problems: list[tuple[str, str]]) -> dict[str,
         problems.append((TASK_FILE, f"a key has {_MAX_KEY_PARTS} parts or more"))
         return {}
     try:
-        manifest = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        manifest = _json_values(tomllib.loads(text), problems)
+    except tomllib.TOMLDecodeError as error:
         problems.append((TASK_FILE, str(error)[:500]))
+        return {}
+    except RecursionError:
+        problems.append((TASK_FILE, "is nested too deep"))
         return {}
     problems.extend((TASK_FILE, f"unknown field {name[:100]!r}") for name in sorted(set(manifest) - FIELDS)[:20])
     if not isinstance(manifest.get("name"), str):
@@ -105,6 +109,12 @@ def _text(name: str, data: bytes | None, problems: list[tuple[str, str]]) -> str
         return None
 
 
-def _plain(value: object) -> str:
-    assert isinstance(value, datetime | date | time)
-    return value.isoformat()
+def _json_values(value: Any, problems: list[tuple[str, str]]) -> Any:
+    """Return ``value`` with days and times as text; JSON has neither them nor numbers without end."""
+    if isinstance(value, dict):
+        return {key: _json_values(item, problems) for key, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_json_values(item, problems) for item in cast("list[Any]", value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        problems.append((TASK_FILE, f"{value} is not a number that can be sent"))
+    return value.isoformat() if isinstance(value, date | time) else value
