@@ -29,7 +29,7 @@ class ApiSettings(BaseModel):
 
 class WorkerSettings(BaseModel):
     host_id: str = Field(default_factory=socket.gethostname)
-    """Name of this Docker host; one worker process at a time holds it."""
+    """Name of this Docker host; one worker process at a time holds it; default: the machine's name."""
     slots: int = Field(default=4, ge=1, le=512)
     """Most runs at once on this host."""
     docker_url: str | None = None
@@ -75,7 +75,8 @@ class Settings(BaseSettings):
             Path("/var/lib/workstead") if os.geteuid() == 0 else Path.home() / ".local/share/workstead"
         )
     )
-    """Everything durable that is not in PostgreSQL, and the embedded PostgreSQL itself."""
+    """Everything durable that is not in PostgreSQL, and the embedded PostgreSQL itself; default: /var/lib/workstead as
+    root, else ~/.local/share/workstead."""
     database_url: SecretStr | None = None
     """postgresql:// URL; without it ``serve`` runs the embedded PostgreSQL."""
     database_password_file: Path | None = None
@@ -84,6 +85,7 @@ class Settings(BaseSettings):
     worker: WorkerSettings = Field(default_factory=WorkerSettings)
     grader: GraderSettings = Field(default_factory=GraderSettings)
     log_level: str = "INFO"
+    """Least serious log lines that are written: DEBUG, INFO, WARNING, ERROR."""
     crash_tests: bool = False
     """For crash tests only: obey the file ``crash-point`` in the data directory."""
 
