@@ -28,11 +28,9 @@ class TestCasesGrader:
         parsed = _parse(settings)
         if parsed.tests not in {f.path for f in task.hidden}:
             raise Invalid("unknown_hidden_asset", f"the task has no hidden file {parsed.tests!r}")
-        collected = {p for p in (*parsed.submission, parsed.answers) if _is_collected(p, task)}
-        named = {*(parsed.submission if "submission" in settings else ()), *(settings.get("answers"),)} - {None}
-        missing = sorted(named - collected) or ([] if collected else [parsed.answers])
-        if missing:
-            raise Invalid("file_not_collected", f"{missing[0]!r} is below none of the task's collect roots")
+        for path in _named(parsed, settings):
+            if not any(path == root or path.startswith(f"{root}/") for root in task.collect):
+                raise Invalid("file_not_collected", f"{path!r} is below none of the task's collect roots")
 
     async def grade(self, given: GradingInput) -> Verdict:
         try:
@@ -91,8 +89,11 @@ def _verdict(file: TestsFile, results: Mapping[str, Result], about: dict[str, An
     return Verdict(VerdictState.GRADED, score=score, max_score=most, criteria=rows, detail={**detail, **about})
 
 
-def _is_collected(path: str, task: TaskManifest) -> bool:
-    return any(path == root or path.startswith(f"{root}/") for root in task.collect)
+def _named(parsed: TestCasesSettings, settings: Mapping[str, Any]) -> list[str]:
+    """Return the files that the settings name; all of them by default, where the settings name none."""
+    program = parsed.submission if "submission" in settings or "answers" not in settings else []
+    answers = [parsed.answers] if "answers" in settings or "submission" not in settings else []
+    return [*program, *answers]
 
 
 def _tests(given: GradingInput, path: str) -> TestsFile:

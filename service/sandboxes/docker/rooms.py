@@ -29,7 +29,7 @@ class EngineRooms:
     """Implements ``Rooms``. What an earlier process of this backend left is removed before the first room is made."""
 
     def __init__(self, backend: SandboxBackend, config: RoomsConfig | None = None) -> None:
-        self._backend = backend
+        self.backend = backend
         self._config = config or RoomsConfig()
         self._places = asyncio.Semaphore(self._config.places)
         self._sweeping = asyncio.Lock()
@@ -57,7 +57,7 @@ class EngineRooms:
         """Remove what is left of an earlier process, once. Raises SandboxError."""
         async with self._sweeping:
             if not self._swept:
-                await remove_all(self._backend)
+                await remove_all(self.backend)
                 self._swept = True
 
     async def close(self, wait_s: float = 10.0) -> None:
@@ -74,10 +74,10 @@ class EngineRooms:
         while True:
             try:
                 await self.sweep()
-                image = await self._backend.resolve_image(environment)
+                image = await self.backend.resolve_image(environment)
                 runtime = await self._runtime(runs_code)
                 spec = SandboxSpec(image, limits=limits, runtime=runtime, in_memory=in_memory)
-                return await self._backend.make(spec)
+                return await self.backend.make(spec)
             except EngineError as error:
                 if loop.time() + pause > until:
                     raise
@@ -86,7 +86,7 @@ class EngineRooms:
             pause = min(2 * pause, LONGEST_PAUSE_S)
 
     async def _runtime(self, runs_code: bool) -> str:
-        offered = await self._backend.offered_runtimes()
+        offered = await self.backend.offered_runtimes()
         wanted = self._config.code_runtimes if runs_code else PLAIN_RUNTIMES
         found = next((name for name in wanted if name in offered), None)
         if found is None:
