@@ -43,6 +43,7 @@ from service.workers.gauge import Machine, MachineGauge, Reserve
 from service.workers.grader import grading_queue
 from service.workers.heartbeat import Beating
 from service.workers.host import HostConfig, run_host
+from service.workers.integrity import integrity_queue
 from service.workers.jobs import JobsConfig, run_jobs
 from service.workers.watchdog import Watching
 
@@ -185,7 +186,7 @@ async def _grader(settings: Settings, stack: AsyncExitStack) -> None:
     db, notifications = await _database(settings, stack)
     rooms = await stack.enter_async_context(_rooms(settings))
     context = GradeContext(db, BlobStore(settings.blob_dir), crash=_crash_points(settings), rooms=rooms)
-    queues = [grading_queue(context, settings.grader.concurrency)]
+    queues = [grading_queue(context, settings.grader.concurrency), integrity_queue(context.for_report)]
     await run_jobs(db, notifications, queues, JobsConfig(), _signalled())
 
 

@@ -30,6 +30,8 @@ class EventType(StrEnum):
     """payload: mode"""
     DELIVERABLE = "deliverable.sealed"
     """payload: digest, files, bytes, problems"""
+    DELIVERABLE_CHECKED = "deliverable.checked"
+    """payload: digest, files, problems (files with problems), version (of the integrity report)"""
     VERDICT = "verdict"
     """payload: grading_id, method, state, score, max_score"""
     NOTE = "note"

@@ -10,21 +10,23 @@ from typing import BinaryIO
 
 import structlog
 
-from service.domain.artifacts import ArtifactEntry, EntryKind
+from service.domain.artifacts import ArtifactEntry
 from service.domain.errors import Conflict, NotFound
+from service.domain.integrity import IntegrityReport
 from service.domain.run_states import Phase
 from service.domain.tasks import TaskManifest
 from service.domain.verdicts import Verdict, VerdictState
 from service.graders.contract import Grader, GraderBusy, GraderFault, GradingInput
 from service.graders.registry import grader_for
 from service.lifecycle.crash_points import CrashPoints
+from service.lifecycle.integrity import ReportContext, entries_of, report_for_run
 from service.lifecycle.sealing import enqueue
 from service.sandboxes.rooms import Rooms
-from service.store import artifacts, gradings, runs, tasks
+from service.store import gradings, runs, tasks
 from service.store.blobs import BlobStore
 from service.store.database import Database, Tx, retrying
 from service.store.fences import lock_run
-from service.store.rows import ArtifactRow, GradingRow
+from service.store.rows import GradingRow
 
 MAX_STARTS = 10
 """Starts of one grading, over all processes, after which it is taken to kill its grader."""
@@ -43,6 +45,10 @@ class GradeContext:
     rooms: Rooms | None = None
     """Null where this machine has no engine: methods that need one then answer ``grader_unavailable``."""
 
+    @property
+    def for_report(self) -> ReportContext:
+        return ReportContext(self.db, self.blobs, self.rooms, self.database_patience_s)
+
 
 async def grade(ctx: GradeContext, grading_id: str) -> None:
     """Decide one grading; nothing happens if it has ended. Raises Unavailable (database away for long)."""
@@ -54,7 +60,8 @@ async def grade(ctx: GradeContext, grading_id: str) -> None:
     if row is None:
         return
     ctx.crash.reach("grade.started")
-    verdict = await _verdict(ctx, row)
+    report = await report_for_run(ctx.for_report, row.project_id, row.run_id, row.deliverable_digest)
+    verdict = await _verdict(ctx, row, report)
     ctx.crash.reach("grade.decided")
 
     async def finish(tx: Tx) -> None:
@@ -81,7 +88,7 @@ async def regrade(tx: Tx, project_id: str, run_id: str, round: int | None = None
     return await enqueue(tx, run, task.manifest, round=round or max(rounds, default=0) + 1)
 
 
-async def _verdict(ctx: GradeContext, row: GradingRow) -> Verdict:
+async def _verdict(ctx: GradeContext, row: GradingRow, report: IntegrityReport | None) -> Verdict:
     grader = grader_for(row.method)
     if grader is None or grader.version != row.method_version:
         return _failed("grader_unavailable")
@@ -90,7 +97,7 @@ async def _verdict(ctx: GradeContext, row: GradingRow) -> Verdict:
     pause = ctx.first_pause_s
     for left in reversed(range(ctx.tries)):
         try:
-            return await _attempt(ctx, row, grader)
+            return await _attempt(ctx, row, grader, report)
         except GraderFault as error:
             log.warning("grader_fault", grading=row.id, cause=error.type, detail=error.detail)
             return _failed(error.type)
@@ -111,7 +118,7 @@ def _failed(cause: str) -> Verdict:
     return Verdict(VerdictState.FAILED, cause=cause)
 
 
-async def _attempt(ctx: GradeContext, row: GradingRow, grader: Grader) -> Verdict:
+async def _attempt(ctx: GradeContext, row: GradingRow, grader: Grader, report: IntegrityReport | None) -> Verdict:
     async def read(tx: Tx) -> tuple[TaskManifest, list[ArtifactEntry]]:
         return await _read(tx, row)
 
@@ -122,6 +129,7 @@ async def _attempt(ctx: GradeContext, row: GradingRow, grader: Grader) -> Verdic
         entries=entries,
         open_hidden=partial(_open_hidden, ctx.blobs, hidden),
         open_deliverable=partial(_open_deliverable, ctx.blobs),
+        integrity=report,
         rooms=ctx.rooms,
     )
     return await grader.grade(given)
@@ -132,19 +140,7 @@ async def _read(tx: Tx, row: GradingRow) -> tuple[TaskManifest, list[ArtifactEnt
     task = await tasks.get(tx, row.project_id, run.task_id)
     if task is None or run.deliverable_digest != row.deliverable_digest:
         raise GraderFault("deliverable_changed", "the grading is of another deliverable than the run's")
-    entries: list[ArtifactEntry] = []
-    cursor: int | None = 0
-    while cursor is not None:
-        page = await artifacts.list(tx, row.run_id, cursor, 500)
-        entries += [_entry(a) for a in page.items]
-        cursor = int(page.next[0]) if page.next else None
-    return task.manifest, entries
-
-
-def _entry(row: ArtifactRow) -> ArtifactEntry:
-    return ArtifactEntry(
-        row.path, EntryKind(row.kind), row.size_bytes, row.sha256, row.mime, row.link_target, row.mtime
-    )
+    return task.manifest, await entries_of(tx, row.run_id)
 
 
 def _open_hidden(blobs: BlobStore, hidden: dict[str, str], path: str) -> BinaryIO:

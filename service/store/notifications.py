@@ -28,7 +28,9 @@ OPERATIONS = "operations"
 """``<operation_id> <state>``"""
 CHANGES = "changes"
 """``<project_id>``: a resource of the project changed (sent by the trigger ``record_change``)."""
-CHANNELS = (RUNS, QUEUE, RUN_EVENTS, GRADINGS, CHANGES, OPERATIONS)
+INTEGRITY = "integrity"
+"""``<report_id>``: a job must make an integrity report."""
+CHANNELS = (RUNS, QUEUE, RUN_EVENTS, GRADINGS, CHANGES, OPERATIONS, INTEGRITY)
 
 _PROBE_S = 10.0
 _ANSWER_S = 5.0

@@ -9,6 +9,7 @@ from sqlalchemy import RowMapping
 
 from service.domain.agents import AgentSpec, ScaffoldManifest
 from service.domain.benchmarks import BenchmarkHead, ItemStatus
+from service.domain.integrity import IntegrityReport, ReportState
 from service.domain.limits import Limits
 from service.domain.operations import OperationState
 from service.domain.run_states import AttemptState, EndedBecause, Outcome, Phase, StopMode
@@ -256,6 +257,23 @@ class GradingRow(_Row):
     criteria_total: int = 0
     CONVERT: ClassVar[Converters] = {"state": VerdictState}
     APART: ClassVar[frozenset[str]] = frozenset({"criteria", "criteria_total"})
+
+
+@dataclass(frozen=True, slots=True)
+class IntegrityRow(_Row):
+    id: str
+    project_id: str
+    digest: str
+    version: str
+    state: ReportState
+    queued: bool
+    tries: int
+    cause: str | None
+    problems: int | None
+    """Files with problems."""
+    report: IntegrityReport | None
+    created_at: datetime
+    CONVERT: ClassVar[Converters] = {"state": ReportState, "report": IntegrityReport.model_validate}
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,7 @@ def _sort(
     pending: list[_Pending] = []
     for place, entry in enumerate(files):
         report, content = begun(entry), content_of(entry.sha256 or "")
+        content.stat()  # a file that is gone is our loss, and no finding about the deliverable
         finished = judged_here(report, content)
         if finished is None:
             pending.append(_Pending(place, report, content))
