@@ -91,7 +91,7 @@ class Contents:
         return {"path": path, "sha256": sha256, "size_bytes": len(data)}
 
     def make_json(self, path: str, value: Any) -> dict[str, Any]:
-        return self.make(path, json.dumps(value, ensure_ascii=True, indent=1, sort_keys=True).encode() + b"\n")
+        return self.make(path, json.dumps(value, ensure_ascii=True, sort_keys=True).encode() + b"\n")
 
     def digest(self) -> str:
         """Return the sha256 of the list of what was read."""

@@ -31,6 +31,17 @@ class CommonSettings(BaseModel):
     """Image that the tasks run in."""
     wall_clock_s: float | None = Field(default=None, gt=0, le=7 * 86_400)
     """Seconds that an agent has for a task."""
+    cpus: float | None = Field(default=None, ge=0.1, le=64)
+    """Processors of a task's sandbox."""
+    memory_bytes: int | None = Field(default=None, ge=64 << 20, le=256 << 30)
+    """Memory of a task's sandbox; less than the benchmark's own makes results that do not compare."""
+    disk_bytes: int | None = Field(default=None, ge=16 << 20, le=512 << 30)
+    """Size of a task's workspace."""
+
+    def limits(self, default: Mapping[str, float]) -> dict[str, float]:
+        """Return the limits of a task: what the user said, else the benchmark's own."""
+        named = {name: getattr(self, name) for name in ("wall_clock_s", "cpus", "memory_bytes", "disk_bytes")}
+        return {**default, **{name: value for name, value in named.items() if value is not None}}
 
 
 def parse_settings(kind: type[S], given: Mapping[str, str]) -> S:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -11,6 +12,7 @@ from workstead.task_dir import InvalidInput
 
 MAX_JSON_BYTES = 256 << 20
 MAX_DIGITS = 30
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class Absurd:
@@ -79,7 +81,7 @@ def unstorable(value: Any) -> bool:
     stack: list[Any] = [value]
     while stack:
         node = stack.pop()
-        if isinstance(node, str) and ("\0" in node or any(0xD800 <= ord(c) <= 0xDFFF for c in node)):
+        if isinstance(node, str) and _UNSTORABLE.search(node):
             return True
         if isinstance(node, dict):
             stack += [part for pair in cast("dict[str, Any]", node).items() for part in pair]
@@ -90,5 +92,4 @@ def unstorable(value: Any) -> bool:
 
 def storable(text: str, limit: int) -> str:
     """Return ``text`` cut to ``limit`` characters, with what no database text can hold replaced."""
-    kept = (c if c != "\0" and not 0xD800 <= ord(c) <= 0xDFFF else "\ufffd" for c in text[:limit])
-    return "".join(kept)
+    return _UNSTORABLE.sub("\ufffd", text[:limit])

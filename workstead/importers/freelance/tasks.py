@@ -28,6 +28,7 @@ from workstead.importers.settings import CommonSettings
 TESTS = "tests.json"
 ANSWERS = "output/answers.json"
 WALL_CLOCK_S = 3600.0
+LIMITS: Mapping[str, float] = {"memory_bytes": 1 << 30, "disk_bytes": 256 << 20}
 MAX_TESTS_BYTES = 64 << 20
 """What the grading method reads."""
 NO_RULES: Mapping[str, str] = {}
@@ -85,7 +86,7 @@ class TaskMaker:
             grader={"submission": f"output/{file}", "language": s.language},
             facets=_facets("a", item.tags, "fixed"),
             price=posted(item.price, draft),
-            wall_clock_s=s.wall_clock_s or WALL_CLOCK_S,
+            wall_clock_s=WALL_CLOCK_S,
         )
 
     def answers(self, item: Answers, draft: Draft) -> dict[str, Any]:
@@ -137,7 +138,7 @@ class TaskMaker:
         parsed = parse_duration(limit)
         if parsed is None and limit is not None:
             draft.note("bad_time_limit", "/test_content/time_limit", "not an amount of time; the default is used")
-        return self._settings.wall_clock_s or parsed or WALL_CLOCK_S
+        return parsed or WALL_CLOCK_S
 
     def _task(
         self,
@@ -159,7 +160,7 @@ class TaskMaker:
             "visible": list(visible),
             "hidden": list(hidden),
             "environment": s.environment or "base",
-            "limits": {"wall_clock_s": wall_clock_s, "memory_bytes": 1 << 30, "disk_bytes": 256 << 20},
+            "limits": s.limits({"wall_clock_s": wall_clock_s, **LIMITS}),
             "graders": [{"method": "test_cases", "settings": {**common, **grader}}],
             "facets": dict(facets),
             "price": price,

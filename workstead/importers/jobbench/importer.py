@@ -27,7 +27,7 @@ FOLDER, INSTRUCTIONS, CARD, WITHHELD = (
     "task_card.md",
     "files_required_to_search",
 )
-LIMITS = {"wall_clock_s": 3600.0, "cpus": 4.0, "memory_bytes": 8 << 30, "disk_bytes": 20 << 30}
+LIMITS: dict[str, float] = {"wall_clock_s": 3600.0, "cpus": 4.0, "memory_bytes": 8 << 30, "disk_bytes": 20 << 30}
 POLICIES = {"no_deliverable": "zero", "partial_after_limit": "grade", "clock": "wall", "missing": "zero"}
 LABELS = {"network_wanted": "web", "grader_wanted": "rubric_chain"}
 
@@ -139,14 +139,13 @@ class Reader:
             "withheld": "yes" if withheld else "no",
             **({} if category is None else {"category": category}),
         }
-        limits = {**LIMITS, "wall_clock_s": self._settings.wall_clock_s or LIMITS["wall_clock_s"]}
         return {
             "name": f"{NAME}/{folder.split}/{folder.occupation}/{folder.name}",
             "instruction": INSTRUCTION,
             "visible": visible,
             "hidden": hidden,
             "environment": self._settings.environment or "workbench",
-            "limits": limits,
+            "limits": self._settings.limits(LIMITS),
             "facets": facets,
             "labels": LABELS,
         }
