@@ -14,7 +14,7 @@ from service.domain import cursors
 from service.domain.errors import Expected, Invalid
 from service.domain.run_states import Phase, StopMode
 from service.lifecycle.stop import stop
-from service.store import artifacts, attempts, audit, gradings, runs
+from service.store import artifacts, attempts, audit, gradings, integrity, runs
 from service.store.database import Tx
 from service.store.rows import RunFilter, RunRow
 
@@ -119,6 +119,7 @@ async def stop_run(request: Request, run_id: str) -> Response:
 async def _of_run(tx: Tx, run: RunRow, visitor: Visitor) -> dict[str, Any]:
     entries = await artifacts.list(tx, run.id, 0, SHOWN_ARTIFACTS)
     may_grade = visitor.may("gradings:read")
+    checked = await integrity.find(tx, run.project_id, run.deliverable_digest) if run.deliverable_digest else None
     return {
         "run": run,
         "live": run.phase is not Phase.DONE,
@@ -126,6 +127,8 @@ async def _of_run(tx: Tx, run: RunRow, visitor: Visitor) -> dict[str, Any]:
         "attempts": await attempts.list_for_run(tx, run.id),
         "artifacts": entries.items,
         "more_artifacts": entries.next is not None,
+        "checked": checked,
+        "integrity": checked.report.by_path() if checked and checked.report else {},
         "gradings": await gradings.list_for_run(tx, run.id) if may_grade else [],
         "may_stop": visitor.may("runs:write") and run.phase is not Phase.DONE,
     }

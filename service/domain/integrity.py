@@ -109,5 +109,5 @@ class IntegrityReport(_Said):
         """Number of files with which something is wrong."""
         return sum(f.faulty for f in self.files)
 
-    def file(self, path: str) -> FileReport | None:
-        return next((f for f in self.files if f.path == path), None)
+    def by_path(self) -> dict[str, FileReport]:
+        return {f.path: f for f in self.files}

@@ -16,9 +16,10 @@ from service.api.state import ApiState
 from service.api.zip_stream import zip_of
 from service.domain.artifacts import EntryKind
 from service.domain.errors import Conflict, Invalid, NotFound
-from service.store import artifacts
+from service.domain.integrity import FileReport
+from service.store import artifacts, integrity
 from service.store.database import Tx
-from service.store.rows import ArtifactRow, Cursor
+from service.store.rows import ArtifactRow, Cursor, RunRow
 
 router = APIRouter(prefix="/v1/runs", tags=["artifacts"], route_class=StrictRoute)
 
@@ -37,9 +38,13 @@ class Artifact(View):
     """Unix seconds."""
     href: str | None
     """Relative URL of the bytes; null for what has none."""
+    opens: bool | None
+    """Whether it opens as what it claims; null where nobody looked (yet). Details: the run's integrity report."""
+    problems: list[str] | None
+    """Types of what is wrong with the file: empty, truncated, type_mismatch …; null without a report."""
 
 
-def _view(row: ArtifactRow) -> Artifact:
+def _view(row: ArtifactRow, checked: FileReport | None) -> Artifact:
     stored = row.kind == EntryKind.FILE and row.sha256 is not None
     return Artifact(
         path=row.path,
@@ -50,6 +55,8 @@ def _view(row: ArtifactRow) -> Artifact:
         link_target=row.link_target,
         mtime=row.mtime,
         href=f"/v1/runs/{row.run_id}/artifacts/{quote(row.path)}" if stored else None,
+        opens=checked.opens if checked else None,
+        problems=[p.type for p in checked.problems] if checked else None,
     )
 
 
@@ -58,9 +65,11 @@ async def list_artifacts(run_id: str, request: Request, caller: RunsRead, state:
     """List the entries in the order of the manifest, those that could not be taken included."""
     only_known(request, ("limit", "cursor"), ())
     async with state.db.reading() as tx:
-        await run_or_404(tx, caller, run_id)
+        run = await run_or_404(tx, caller, run_id)
         found = await artifacts.list(tx, run_id, _position(page.cursor), page.limit)
-    return answer(ListOf[Artifact](data=[_view(r) for r in found.items], next=next_link(request, found.next)))
+        checked = await _checked(tx, run)
+    views = [_view(row, checked.get(row.path)) for row in found.items]
+    return answer(ListOf[Artifact](data=views, next=next_link(request, found.next)))
 
 
 @router.head("/{run_id}/artifacts/{path:path}", include_in_schema=False)
@@ -84,6 +93,13 @@ async def get_archive(run_id: str, caller: RunsRead, state: State) -> Response:
         entries = await _all(tx, run_id)
     headers = download_headers(f"{run_id}.zip", f'"{run.deliverable_digest}"')
     return StreamingResponse(zip_of(entries, state.blobs.open), 200, headers, "application/zip")
+
+
+async def _checked(tx: Tx, run: RunRow) -> dict[str, FileReport]:
+    """What the integrity report says of each path; nothing where there is none."""
+    digest = run.deliverable_digest
+    row = await integrity.find(tx, run.project_id, digest) if digest is not None else None
+    return row.report.by_path() if row is not None and row.report is not None else {}
 
 
 async def _find(state: ApiState, caller: Caller, run_id: str, path: str) -> ArtifactRow:
