@@ -14,11 +14,16 @@ from service.api.resources import (
     agents,
     artifacts,
     attempts,
+    benchmarks,
     blobs,
     changes,
     gradings,
     health,
+    hosts,
+    integrity,
     me,
+    operations,
+    projects,
     run_events,
     runs,
     scaffolds,
@@ -32,8 +37,9 @@ from service.api.state import ApiState
 
 API_VERSION = "1"
 RESOURCES = (
-    blobs, task_archives, tasks, scaffolds, agents, runs, run_events, attempts, artifacts, gradings, changes, tokens, tickets, me,
-    sessions, health,
+    blobs, task_archives, tasks, benchmarks, operations, scaffolds, agents, runs, run_events, attempts, artifacts,
+    integrity, gradings, changes, tokens, tickets, me, sessions, health, hosts,
+    projects,
 )  # fmt: skip
 EXPOSED = ["ETag", "Link", "Location", "Retry-After", "X-Request-Id", "Idempotent-Replay", "Upload-Offset",
            "RateLimit", "RateLimit-Policy"]  # fmt: skip

@@ -2,13 +2,21 @@
 
 from service.api.auth import Caller
 from service.domain.errors import NotFound
-from service.store import runs
+from service.store import benchmarks, runs
 from service.store.database import Tx
-from service.store.rows import RunRow
+from service.store.rows import BenchmarkRow, RunRow
 
 
 async def run_or_404(tx: Tx, caller: Caller, run_id: str) -> RunRow:
     row = await runs.get(tx, caller.project_id, run_id)
+    if row is None:
+        raise NotFound("not_found")
+    return row
+
+
+async def benchmark_or_404(tx: Tx, caller: Caller, benchmark_id: str, *, lock: bool = False) -> BenchmarkRow:
+    """With ``lock`` nobody else changes it before the transaction ends."""
+    row = await benchmarks.get(tx, caller.project_id, benchmark_id, lock=lock)
     if row is None:
         raise NotFound("not_found")
     return row

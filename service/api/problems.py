@@ -19,6 +19,7 @@ log = structlog.stdlib.get_logger()
 
 MEDIA_TYPE = "application/problem+json"
 MAX_ERRORS = 50
+_OWN_MEMBERS = frozenset({"headers", "type", "title", "status", "detail"})
 # The names of RFC 9110; older Pythons have older ones.
 _TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}
 _TEXT = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -61,16 +62,21 @@ def problem(
     status: int, type: str, detail: str = "", *, headers: Mapping[str, str] | None = None, **fields: Any
 ) -> Response:
     """Return a problem document. ``fields`` are extension members; the request id is added by the middleware."""
-    body = {
+    body = problem_members(status, type, detail, **fields)
+    response = Response(json.dumps(body, default=str), status, headers, MEDIA_TYPE)
+    response.headers.setdefault("Cache-Control", "no-store")
+    return response
+
+
+def problem_members(status: int, type: str, detail: str = "", **fields: Any) -> dict[str, Any]:
+    """Return what a problem says, for one that is part of another resource."""
+    return {
+        **{k: v for k, v in fields.items() if k not in _OWN_MEMBERS},
         "type": f"urn:workstead:problem:{type}",
         "title": _TITLES.get(status) or HTTPStatus(status).phrase,
         "status": status,
         "detail": clean(detail) or None,
-        **fields,
     }
-    response = Response(json.dumps(body, default=str), status, headers, MEDIA_TYPE)
-    response.headers.setdefault("Cache-Control", "no-store")
-    return response
 
 
 def with_request_id(body: bytes, request_id: str) -> bytes:
@@ -91,7 +97,7 @@ def expected_problem(error: Expected) -> Response:
     extra = error.fields.get("headers")
     if isinstance(extra, Mapping):
         headers |= cast("Mapping[str, str]", extra)
-    fields = {k: v for k, v in error.fields.items() if k not in ("headers", "type", "title", "status", "detail")}
+    fields = {k: v for k, v in error.fields.items() if k not in _OWN_MEMBERS}
     return problem(error.status, error.type, error.detail, headers=headers, **fields)
 
 

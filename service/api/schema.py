@@ -4,22 +4,44 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from service.api.app import describe
 from service.api.event_view import RunEvent
 from service.api.resources.gradings import Grading
 from service.api.run_view import Run
 from service.domain.agents import AgentSpec, ScaffoldManifest
+from service.domain.benchmarks import BenchmarkManifest
+from service.domain.integrity import IntegrityReport
+from service.domain.task_bundle import FOLDERS
 from service.domain.tasks import TaskManifest
+
+
+def _without_file_lists(found: dict[str, Any]) -> None:
+    for name in FOLDERS:
+        del found["properties"][name]
+    found["required"].remove("instruction")
+
+
+class TaskFile(TaskManifest):
+    """``task.toml`` of a task directory: a task's manifest without its files, which are found beside it.
+
+    ``instruction`` is left out where there is an ``instruction.md``.
+    """
+
+    model_config = ConfigDict(json_schema_extra=_without_file_lists, title="task.toml")
+
 
 Mode = Literal["validation", "serialization"]
 DOCUMENTS: dict[str, tuple[type[BaseModel], Mode]] = {
     "agent": (AgentSpec, "validation"),
+    "benchmark_manifest": (BenchmarkManifest, "validation"),
+    "integrity_report": (IntegrityReport, "serialization"),
     "event": (RunEvent, "serialization"),
     "run": (Run, "serialization"),
     "scaffold_manifest": (ScaffoldManifest, "validation"),
     "task_bundle": (TaskManifest, "validation"),
+    "task_toml": (TaskFile, "validation"),
     "verdict": (Grading, "serialization"),
 }
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

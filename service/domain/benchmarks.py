@@ -160,7 +160,7 @@ def facet_summary(tasks: Iterable[TaskManifest]) -> dict[str, Any]:
     having: Counter[str] = Counter()
     values: dict[str, Counter[str]] = {}
     for task in tasks:
-        having.update(task.facets)
+        having.update(task.facets.keys())
         for name, facet in task.facets.items():
             values.setdefault(name, Counter()).update(_facet_values(facet))
     return {

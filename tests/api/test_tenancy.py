@@ -7,10 +7,19 @@ from typing import Any
 import pytest
 
 from service.api.app import describe
+from service.store import operations
 from tests.api.helpers import Tenant, file_entry
 from tests.api.test_events import SSE, collect
 
-BODIES: dict[str, Any] = {"/v1/runs/{run_id}/stop": {"mode": "discard"}, "/v1/runs/{run_id}/gradings": {}}
+LISTS = (
+    *("/v1/runs?total=true", "/v1/tasks", "/v1/agents", "/v1/scaffolds", "/v1/tokens", "/v1/benchmarks"),
+    "/v1/operations",
+)
+BODIES: dict[str, Any] = {
+    "/v1/runs/{run_id}/stop": {"mode": "discard"},
+    "/v1/runs/{run_id}/gradings": {},
+    "/v1/benchmarks/{benchmark_id}/checks": {"items": {"a": {"state": "ok"}}},
+}
 
 
 async def _everything(one: Tenant) -> dict[str, str]:
@@ -32,8 +41,23 @@ async def _everything(one: Tenant) -> dict[str, str]:
         "stream": "stdout",
         "path": "output/a.txt",
         "grading_id": "grd_none",
+        "benchmark_id": (await _benchmark(one))["id"],
+        "operation_id": await _operation(one),
         "token_id": token["id"],
     }
+
+
+async def _benchmark(one: Tenant, version: str = "1") -> Any:
+    items = [{"key": "a", "task": {"name": "t/a", "instruction": "work"}}]
+    source = {"importer": "made_up", "importer_version": "1"}
+    return await one.post(
+        "/v1/benchmarks", {"manifest": {"name": "set", "version": version, "source": source, "items": items}}
+    )
+
+
+async def _operation(one: Tenant) -> str:
+    async with one.state.db.transaction() as tx:
+        return (await operations.create(tx, one.project_id, "benchmark_import", {"manifest_sha256": "0" * 64})).id
 
 
 def _targets() -> list[tuple[str, str]]:
@@ -76,17 +100,9 @@ async def test_lists_and_streams_hold_no_foreign_rows(tenant: Tenant, other: Ten
     made: dict[str, set[str]] = {tenant.project_id: set(), other.project_id: set()}
     for step in range(24):
         one = chance.choice([tenant, other])
-        match chance.choice(["run", "task", "agent", "say"]):
-            case "run":
-                made[one.project_id].add((await one.run(labels={"step": str(step)}))["id"])
-            case "task":
-                made[one.project_id].add((await one.task(name=f"t/{step}"))["id"])
-            case "agent":
-                made[one.project_id].add((await one.agent(str(step)))["id"])
-            case _:
-                await _work(one, chance)
+        made[one.project_id] |= await _one_of(one, chance, step)
     for one, foreign in ((tenant, other), (other, tenant)):
-        for path in ("/v1/runs?total=true", "/v1/tasks", "/v1/agents", "/v1/scaffolds", "/v1/tokens"):
+        for path in LISTS:
             text = (
                 await one.client.get(f"{path}{'&' if '?' in path else '?'}limit=500" if "tokens" not in path else path)
             ).text
@@ -102,6 +118,24 @@ async def test_lists_and_streams_hold_no_foreign_rows(tenant: Tenant, other: Ten
             assert all(run["id"] in f["data"] for f in streamed if "data" in f)
             answer = await foreign.client.get(f"/v1/runs/{run['id']}/events", headers=SSE)
             assert answer.status_code == 404
+
+
+async def _one_of(one: Tenant, chance: random.Random, step: int) -> set[str]:
+    """Make something; return the ids of what lists may show of it to its own project only."""
+    match chance.choice(["run", "task", "agent", "benchmark", "operation", "say"]):
+        case "run":
+            return {(await one.run(labels={"step": str(step)}))["id"]}
+        case "task":
+            return {(await one.task(name=f"t/{step}"))["id"]}
+        case "agent":
+            return {(await one.agent(str(step)))["id"]}
+        case "benchmark":
+            return {(await _benchmark(one, str(step)))["id"]}
+        case "operation":
+            return {await _operation(one)}
+        case _:
+            await _work(one, chance)
+            return set()
 
 
 async def _work(one: Tenant, chance: random.Random) -> None:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
@@ -20,11 +21,13 @@ from service.api.rendering import View, answer
 from service.api.state import ApiState
 from service.api.upload_part import Part, UploadPart
 from service.domain.errors import Conflict, Forbidden, Invalid, NotFound, TooLarge
+from service.domain.tasks import Sha256
 from service.store import blob_refs
 
 router = APIRouter(prefix="/v1/blobs", tags=["blobs"], route_class=StrictRoute)
 Sha = Annotated[str, Path(pattern="^[0-9a-f]{64}$")]
-UPLOAD_SCOPES = ("tasks:write", "agents:write")
+UPLOAD_SCOPES = ("tasks:write", "benchmarks:write", "agents:write")
+MAX_ASKED = 10_000
 
 
 class Blob(View):
@@ -32,9 +35,29 @@ class Blob(View):
     size_bytes: int
 
 
+class MissingRequest(BaseModel):
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    digests: list[Sha256] = Field(max_length=MAX_ASKED)
+
+
+class MissingBlobs(View):
+    missing: list[str]
+    """Those of the digests that the project has not uploaded, each once, in the order asked."""
+
+
 def _may_upload(caller: Caller) -> None:
     if not any(caller.may(s) for s in UPLOAD_SCOPES):
         raise Forbidden("scope_missing", f"this needs one of the scopes {', '.join(UPLOAD_SCOPES)}")
+
+
+@router.post(":missing", operation_id="find_missing_blobs", response_model=MissingBlobs)
+async def find_missing_blobs(body: MissingRequest, caller: TokenCaller, state: State) -> Response:
+    """Tell which of up to 10 000 blobs are to be uploaded. What only other projects have counts as missing."""
+    _may_upload(caller)
+    async with state.db.reading() as tx:
+        have = await blob_refs.project_has(tx, caller.project_id, body.digests)
+    return answer(MissingBlobs(missing=[d for d in dict.fromkeys(body.digests) if d not in have]))
 
 
 @router.head("/{sha256}", operation_id="head_blob", status_code=200)
