@@ -176,3 +176,25 @@ def too_large(hosts: Sequence[Capacity], need: Need) -> str | None:
 def gib(size: int) -> str:
     """Return a size in GiB with at most one decimal: ``8 GiB``."""
     return f"{size / GIB:.1f}".removesuffix(".0") + " GiB"
+
+
+def obstacles(host: Capacity) -> list[tuple[str, str]]:
+    """Return what keeps a host from taking a run just now, as (reason, in words); empty if it takes any that fits."""
+    found: list[tuple[str, str]] = []
+    if host.state == "lost":
+        found.append(("lost", "its worker has not been heard of; its runs went to other hosts"))
+    if host.state == "draining":
+        found.append(("draining", "its worker ends when its last run is released"))
+    elif host.cordoned:
+        found.append(("cordoned", "an operator lets it take no new run"))
+    if host.open_slots == 0:
+        limit = host.slots if host.slots_limit is None else min(host.slots, host.slots_limit)
+        found.append((Wait.SLOT.value, f"{host.running} of {limit} slots are taken"))
+    if host.disk_is_full:
+        free, kept = gib(host.disk_free_bytes or 0), gib(host.disk_watermark_bytes)
+        found.append((Wait.DISK.value, f"the disk has {free} free, and {kept} are kept free"))
+    elif host.disk_left_bytes is not None and host.disk_left_bytes <= 0:
+        found.append((Wait.DISK.value, f"{gib(host.disk_promised_bytes)} of disk are promised to live runs"))
+    if host.memory_left_bytes is not None and host.memory_left_bytes <= 0:
+        found.append((Wait.MEMORY.value, f"{gib(host.memory_promised_bytes)} of memory are promised to live runs"))
+    return found

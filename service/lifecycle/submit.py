@@ -29,8 +29,8 @@ class RunRequest(Strict):
     agent: Reference
     """Agent id or label."""
     sample: int = Field(default=1, ge=1, le=10_000)
-    priority: int = Field(default=0, ge=-1000, le=1000)
-    """Higher first."""
+    priority: int = Field(default=0, ge=-100, le=100)
+    """Higher first, before fairness between projects; among one project's own runs and those of others alike."""
     max_attempts: int = Field(default=3, ge=1, le=5)
     """A further attempt is made only where infrastructure failed."""
     limits: dict[str, Any] = Field(default_factory=dict[str, Any], max_length=32)

@@ -70,5 +70,6 @@ async def get(tx: Tx, host_id: str) -> HostRow | None:
 
 
 async def list(tx: Tx) -> list[HostRow]:
-    rows = await tx.execute(select(hosts).order_by(hosts.c.id))
+    """Return the hosts by id, at most 500."""
+    rows = await tx.execute(select(hosts).order_by(hosts.c.id).limit(500))
     return [HostRow.of(row) for row in rows.mappings()]

@@ -56,7 +56,7 @@ async def heartbeat(
     gauge: Gauge | None = None,
     drained: asyncio.Event | None = None,
 ) -> None:
-    """Beat for ever, with the gauge's facts; set ``drained`` once the host is told to drain. Raises HostTaken."""
+    """Beat for ever, with the gauge's facts; ``drained`` is set while the host is told to drain. Raises HostTaken."""
     gauge = gauge or NoGauge()
     loop = asyncio.get_running_loop()
     guard = _Guard(sandboxes, times)
@@ -72,8 +72,8 @@ async def heartbeat(
         else:
             if not state:
                 raise HostTaken(host_id)
-            if state == "draining" and drained is not None:
-                drained.set()
+            if drained is not None:
+                (drained.set if state == "draining" else drained.clear)()
             last = loop.time()
             await guard.heard()
         await asyncio.sleep(times.every_s)

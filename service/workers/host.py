@@ -118,8 +118,8 @@ async def _until_stopped(
 
 async def _until_empty(claims: Claims, drained: asyncio.Event) -> None:
     """Return when the host was told to drain and its last run is released."""
-    await drained.wait()
-    while claims.busy > 0:  # noqa: ASYNC110 - minutes; a second more does not matter
+    while not drained.is_set() or claims.busy > 0:
+        await drained.wait()
         await asyncio.sleep(1.0)
     log.info("host_drained", host=claims.host.id)
 

@@ -44,6 +44,8 @@ async def _everything(one: Tenant) -> dict[str, str]:
         "benchmark_id": (await _benchmark(one))["id"],
         "operation_id": await _operation(one),
         "token_id": token["id"],
+        "host_id": "host-1",
+        "project_id": one.project_id,
     }
 
 
