@@ -30,6 +30,7 @@ static: setup ## ruff, types, import rules, generated files
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
 	bash tools/check_schema.sh
+	$(BIN)/python tools/make_settings_table.py --check
 
 postgres: setup ## the distribution's PostgreSQL programs, for the test on the oldest supported version
 	@bash tools/postgres.sh

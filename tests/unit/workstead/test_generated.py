@@ -2,12 +2,13 @@
 
 import ast
 import inspect
+from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 import workstead.aio
 import workstead.sync
 from tools.make_sync_client import convert, stale
-from workstead._sync import blobs, events, files, http, pages, registry, runs
 
 
 def test_generated_files_are_fresh() -> None:
@@ -23,7 +24,8 @@ def test_nothing_asynchronous_is_left() -> None:
 
 
 def _parts() -> list[ModuleType]:
-    return [blobs, events, files, http, pages, registry, runs]
+    names = [path.stem for path in Path(workstead.sync.__file__).parent.glob("_sync/*.py") if path.stem != "__init__"]
+    return [import_module(f"workstead._sync.{name}") for name in names]
 
 
 def test_both_clients_have_the_same_members() -> None:
