@@ -110,9 +110,45 @@ class Artifact(Model):
     mime: str | None = None
     link_target: str | None = None
     opens: bool | None = None
-    """Whether it opens as what its name claims; None where nobody could or did look."""
-    problems: list[Any] | None = None
-    """What the integrity report has against it."""
+    """Whether it opens as what it claims; None where nobody looked (yet)."""
+    problems: list[str] | None = None
+    """Types of what is wrong with it; None without an integrity report."""
+
+
+class FileProblem(Model):
+    type: str
+    """empty | truncated | type_mismatch | cannot_open | malformed | encrypted | bomb | timeout | too_large_to_check | …"""
+    detail: str = ""
+    """In words; may quote the file, so it is untrusted text."""
+
+
+class FileCheck(Model):
+    path: str
+    size_bytes: int = 0
+    claims: str | None = None
+    """The name's extension."""
+    sniffed: str | None = None
+    """What the content is."""
+    opens: bool | None = None
+    """None where nobody looked."""
+    problems: list[FileProblem] = Field(default_factory=list[FileProblem])
+    facts: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """pages, sheets, rows, width, height, duration_s …; what was not seen is None."""
+
+
+class Integrity(Model):
+    """Whether the files of a deliverable open as what they claim to be."""
+
+    run_id: str
+    state: str
+    """pending | ready | unavailable | …"""
+    cause: str | None = None
+    digest: str | None = None
+    version: str | None = None
+    problems: int | None = None
+    """Files with which something is wrong; None unless ready."""
+    files: list[FileCheck] = Field(default_factory=list[FileCheck])
+    not_listed: int = 0
 
 
 class Grading(Model):

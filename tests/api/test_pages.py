@@ -24,7 +24,7 @@ async def pages(state: ApiState) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-async def _log_in(pages: httpx.AsyncClient, secret: str) -> None:
+async def log_in(pages: httpx.AsyncClient, secret: str) -> None:
     answer = await pages.post("/login", data={"token": secret}, headers=HERE)
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
 
@@ -38,7 +38,7 @@ async def test_strangers_are_sent_to_the_login(pages: httpx.AsyncClient) -> None
 
 async def test_no_page_may_run_foreign_or_inline_script(tenant: Tenant, pages: httpx.AsyncClient) -> None:
     run = await tenant.run()
-    await _log_in(pages, tenant.secret)
+    await log_in(pages, tenant.secret)
     for path in ("/login", "/", f"/runs/{run['id']}", "/runs/unknown"):
         answer = await pages.get(path)
         policy = answer.headers["content-security-policy"]
@@ -57,7 +57,7 @@ async def test_no_page_may_run_foreign_or_inline_script(tenant: Tenant, pages: h
 @pytest.mark.fault(57)
 async def test_foreign_runs_are_unknown(tenant: Tenant, other: Tenant, pages: httpx.AsyncClient) -> None:
     theirs = await other.run()
-    await _log_in(pages, tenant.secret)
+    await log_in(pages, tenant.secret)
     known, unknown = await pages.get(f"/runs/{theirs['id']}"), await pages.get("/runs/run_unknown")
     assert (known.status_code, known.text) == (404, unknown.text)
     assert (await pages.post(f"/runs/{theirs['id']}/stop", headers=HERE)).status_code == 404
@@ -68,19 +68,19 @@ async def test_foreign_runs_are_unknown(tenant: Tenant, other: Tenant, pages: ht
 async def test_scopes_hold_on_pages_too(tenant: Tenant, pages: httpx.AsyncClient) -> None:
     run = await tenant.run()
     made = await tenant.post("/v1/tokens", {"scopes": ["runs:read"]})
-    await _log_in(pages, made["secret"])
+    await log_in(pages, made["secret"])
     text = (await pages.get(f"/runs/{run['id']}")).text
     assert "Stop and grade" not in text
     assert (await pages.post(f"/runs/{run['id']}/stop", headers=HERE)).status_code == 403
     blind = await tenant.post("/v1/tokens", {"scopes": ["tasks:read"]})
-    await _log_in(pages, blind["secret"])
+    await log_in(pages, blind["secret"])
     assert (await pages.get("/")).status_code == 403
 
 
 @pytest.mark.fault(64)
 async def test_a_stop_from_elsewhere_does_nothing(tenant: Tenant, pages: httpx.AsyncClient) -> None:
     run = await tenant.run()
-    await _log_in(pages, tenant.secret)
+    await log_in(pages, tenant.secret)
     for headers in ({"Origin": "http://evil.test"}, {"Origin": "null"}, {}):
         assert (await pages.post(f"/runs/{run['id']}/stop", headers=headers)).status_code == 403
     assert (await tenant.get(f"/v1/runs/{run['id']}"))["phase"] == "queued"
@@ -93,7 +93,7 @@ async def test_names_are_escaped_and_made_visible(tenant: Tenant, pages: httpx.A
     run = await tenant.run()
     attempt = await tenant.start(run["id"])
     await tenant.seal(attempt, [file_entry('output/"><img src=x>\u202egnp.exe', b"x")])
-    await _log_in(pages, tenant.secret)
+    await log_in(pages, tenant.secret)
     text = (await pages.get(f"/runs/{run['id']}")).text
     assert "<img" not in text
     assert "\u202e" not in text

@@ -10,7 +10,7 @@ from workstead._async.events import stream_events
 from workstead._async.files import download
 from workstead._async.http import AsyncTransport
 from workstead._async.pages import items_of, pages
-from workstead.models import Artifact, Attempt, Event, Grading, Run
+from workstead.models import Artifact, Attempt, Event, Grading, Integrity, Run
 
 LONGEST_WAIT_S = 60.0
 """Longest long poll that the server answers."""
@@ -115,6 +115,15 @@ class AsyncRuns:
     async def archive(self, run_id: str, target: Path) -> int:
         """Write all files of the deliverable as one zip to the new file ``target``; return its bytes."""
         return await download(self._http, _path(run_id, "archive.zip"), target)
+
+    async def integrity(self, run_id: str) -> Integrity:
+        """Return whether each delivered file opens as what it claims; ``state`` says whether that is known yet."""
+        return Integrity.model_validate(await self._http.json("GET", _path(run_id, "integrity")))
+
+    async def make_integrity(self, run_id: str, *, idempotency_key: str | None = None) -> Integrity:
+        """Have an integrity report made that is unavailable. Raises Conflict where nothing was sealed."""
+        headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
+        return Integrity.model_validate(await self._http.json("POST", _path(run_id, "integrity"), headers=headers))
 
     async def gradings(self, run_id: str) -> Sequence[Grading]:
         body = await self._http.json("GET", _path(run_id, "gradings"))
