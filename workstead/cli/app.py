@@ -11,6 +11,7 @@ from workstead.cli.grade import grade
 from workstead.cli.run import run
 from workstead.cli.runs import runs_app
 from workstead.cli.server import serve
+from workstead.cli.tasks import tasks_app
 from workstead.cli.tokens import token_app, whoami
 
 EXIT_CODES = (
@@ -25,6 +26,7 @@ app = typer.Typer(
 for command in (serve, run, grade, demo, doctor, whoami, config):
     app.command()(command)
 for name, group in (
+    ("tasks", tasks_app),
     ("runs", runs_app),
     ("artifacts", artifacts_app),
     ("agents", agents_app),
