@@ -5,9 +5,13 @@ from typing import Self
 
 import httpx
 
+from workstead._async.benchmarks import AsyncBenchmarks
 from workstead._async.blobs import AsyncBlobs
 from workstead._async.gradings import AsyncGradings
+from workstead._async.hosts import AsyncHosts
 from workstead._async.http import AsyncTransport
+from workstead._async.projects import AsyncProjects
+from workstead._async.operations import AsyncOperations
 from workstead._async.registry import AsyncAgents, AsyncScaffolds, AsyncTasks
 from workstead._async.runs import AsyncRuns
 from workstead._async.tokens import AsyncTokens
@@ -44,8 +48,12 @@ class AsyncClient:
         self.scaffolds = AsyncScaffolds(self._http, self.blobs)
         self.agents = AsyncAgents(self._http)
         self.runs = AsyncRuns(self._http)
+        self.operations = AsyncOperations(self._http)
+        self.benchmarks = AsyncBenchmarks(self._http, self.blobs, self.operations)
         self.gradings = AsyncGradings(self._http)
         self.tokens = AsyncTokens(self._http)
+        self.projects = AsyncProjects(self._http)
+        self.hosts = AsyncHosts(self._http)
 
     async def me(self) -> Me:
         """Return what this token may do."""

@@ -194,6 +194,56 @@ class Task(Model):
     manifest: dict[str, Any] | None = None
 
 
+class Benchmark(Model):
+    id: str
+    name: str
+    version: str
+    digest: str | None = None
+    revision: int = 0
+    created_at: datetime | None = None
+    labels: dict[str, str] = Field(default_factory=dict[str, str])
+    counts: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """``items``, ``ok``, ``disputed``, ``quarantined``; ``checked``: state that a check found → items."""
+    facets: dict[str, Any] = Field(default_factory=dict[str, Any])
+    head: dict[str, Any] | None = None
+    """source, notice, deny_list, canaries, policies, groupings …"""
+
+
+class BenchmarkItem(Model):
+    key: str
+    position: int = 0
+    task: TaskRef | None = None
+    """None where no task could be made."""
+    status: str = "ok"
+    """ok | disputed | quarantined | …"""
+    problems: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
+    checked: dict[str, Any] | None = None
+
+
+class Operation(Model):
+    """Work of the server in the background."""
+
+    id: str
+    kind: str
+    state: str
+    """queued | running | succeeded | failed | cancelled | …"""
+    done: int = 0
+    total: int | None = None
+    unit: str = "items"
+    log: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
+    result: dict[str, Any] | None = None
+    problem: dict[str, Any] | None = None
+    """Members of a problem (RFC 9457); None unless it failed."""
+    revision: int = 0
+    created_at: datetime | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self.ended_at is not None
+
+
 class Scaffold(Model):
     id: str
     name: str
@@ -226,6 +276,38 @@ class Token(Model):
     last_used_at: datetime | None = None
     secret: str | None = Field(default=None, repr=False)
     """Only in the answer that creates it."""
+
+
+class Project(Model):
+    id: str
+    name: str
+    untrusted: bool = False
+    max_runs: int | None = None
+    """Most live runs at once; None = no limit of its own."""
+    created_at: datetime | None = None
+
+
+class Host(Model):
+    id: str
+    state: str = ""
+    """up | draining | lost | …"""
+    cordoned: bool = False
+    slots: int = 0
+    slots_limit: int | None = None
+    used: int = 0
+    runtimes: list[str] = Field(default_factory=list[str])
+    environments: list[str] = Field(default_factory=list[str])
+    labels: dict[str, str] = Field(default_factory=dict[str, str])
+    version: str | None = None
+    cpus: int | None = None
+    memory: dict[str, int | None] = Field(default_factory=dict[str, int | None])
+    """total_bytes, usable_bytes (may be promised in all), promised_bytes (limits of live runs)."""
+    disk: dict[str, int | None] = Field(default_factory=dict[str, int | None])
+    """free_bytes, total_bytes, watermark_bytes, promised_bytes."""
+    heartbeat_at: datetime | None = None
+    heartbeat_age_s: float | None = None
+    reasons: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
+    """What keeps it from taking a run just now: ``reason``, ``detail``."""
 
 
 class Me(Model):

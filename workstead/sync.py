@@ -6,9 +6,13 @@ from typing import Self
 
 import httpx
 
+from workstead._sync.benchmarks import SyncBenchmarks
 from workstead._sync.blobs import SyncBlobs
 from workstead._sync.gradings import SyncGradings
+from workstead._sync.hosts import SyncHosts
 from workstead._sync.http import SyncTransport
+from workstead._sync.operations import SyncOperations
+from workstead._sync.projects import SyncProjects
 from workstead._sync.registry import SyncAgents, SyncScaffolds, SyncTasks
 from workstead._sync.runs import SyncRuns
 from workstead._sync.tokens import SyncTokens
@@ -45,8 +49,12 @@ class Client:
         self.scaffolds = SyncScaffolds(self._http, self.blobs)
         self.agents = SyncAgents(self._http)
         self.runs = SyncRuns(self._http)
+        self.operations = SyncOperations(self._http)
+        self.benchmarks = SyncBenchmarks(self._http, self.blobs, self.operations)
         self.gradings = SyncGradings(self._http)
         self.tokens = SyncTokens(self._http)
+        self.projects = SyncProjects(self._http)
+        self.hosts = SyncHosts(self._http)
 
     def me(self) -> Me:
         """Return what this token may do."""
