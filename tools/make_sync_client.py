@@ -20,6 +20,7 @@ NAMES = {
     "asynccontextmanager": "contextmanager",
     "aclose": "close",
     "aread": "read",
+    "each_async": "each",
     "aiter_bytes": "iter_bytes",
     "AsyncIterator": "Iterator",
     "AsyncGenerator": "Generator",

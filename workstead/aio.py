@@ -10,8 +10,8 @@ from workstead._async.blobs import AsyncBlobs
 from workstead._async.gradings import AsyncGradings
 from workstead._async.hosts import AsyncHosts
 from workstead._async.http import AsyncTransport
-from workstead._async.projects import AsyncProjects
 from workstead._async.operations import AsyncOperations
+from workstead._async.projects import AsyncProjects
 from workstead._async.registry import AsyncAgents, AsyncScaffolds, AsyncTasks
 from workstead._async.runs import AsyncRuns
 from workstead._async.tokens import AsyncTokens

@@ -94,9 +94,13 @@ _BY_STATUS: dict[int, type[Problem]] = {
 
 def problem_from(response: httpx.Response) -> Problem:
     """Make the exception for an error response whose body has been read; never fails itself."""
-    status = response.status_code
+    return problem_of(response.status_code, _members(response))
+
+
+def problem_of(status: int, members: Mapping[str, Any]) -> Problem:
+    """Make the exception from a problem's members."""
     kind = _BY_STATUS.get(status, Problem)
-    body = _members(response)
+    body = dict(members)
     slug = str(body.pop("type", "") or f"http_{status}").removeprefix(PREFIX)
     detail = str(body.pop("detail", "") or body.get("title", ""))
     return kind(status, slug, detail + _pointers(body.get("errors")), body)

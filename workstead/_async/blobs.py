@@ -1,6 +1,8 @@
 """Content by digest: only what the server misses travels, and an interrupted upload goes on where it stopped."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import io
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -11,6 +13,7 @@ from workstead.errors import Conflict, Disconnected, Invalid, NotFound, Unavaila
 
 CHUNK_BYTES = 1 << 20
 MAX_ROUNDS = 8
+ASKED_AT_ONCE = 5_000
 
 
 class AsyncBlobs:
@@ -29,39 +32,54 @@ class AsyncBlobs:
         complete = response.headers.get("Upload-Complete", "?1") == "?1" and response.status_code == 200
         return None if complete else int(offset or 0)
 
-    async def upload(self, path: Path, sha256: str) -> bool:
-        """Bring a file's bytes to the server; return whether any had to travel. Raises Problem, Disconnected, OSError."""
-        size, tried, before = _size(path), 0, -1
+    async def missing(self, digests: Iterable[str]) -> set[str]:
+        """Return those that are to be uploaded. Raises Problem, Disconnected."""
+        wanted, found = sorted(set(digests)), set[str]()
+        for start in range(0, len(wanted), ASKED_AT_ONCE):
+            body = {"digests": wanted[start : start + ASKED_AT_ONCE]}
+            # Asking twice does no harm; the key only says so to the transport.
+            headers = {"Idempotency-Key": str(uuid.uuid4())}
+            found.update((await self._http.json("POST", "/v1/blobs:missing", json=body, headers=headers))["missing"])
+        return found
+
+    async def upload(self, source: Path | bytes, sha256: str, *, known_missing: bool = False) -> bool:
+        """Bring a file's bytes to the server; return whether any had to travel. Raises Problem, Disconnected, OSError.
+
+        With ``known_missing`` nobody asks first whether a part of it is there already.
+        """
+        size, tried, before = _size(source), 0, -1
+        if known_missing and await self._put(source, sha256, size, 0):
+            return True
         while (offset := await self.offset(sha256)) is not None:
             tried = 0 if offset > before else tried + 1
             if tried > self._http.retries:
                 raise Disconnected(f"the upload of {sha256} makes no progress after {offset} of {size} bytes")
             before = offset
-            if await self._put(path, sha256, size, offset):
+            if await self._put(source, sha256, size, offset):
                 return True
             await self._http.pause(tried)
         return before >= 0
 
-    async def _put(self, path: Path, sha256: str, size: int, offset: int) -> bool:
+    async def _put(self, source: Path | bytes, sha256: str, size: int, offset: int) -> bool:
         headers = {"Upload-Offset": str(offset), "Content-Length": str(size - offset)}
         headers["Content-Type"] = "application/octet-stream"
         try:
-            response = await self._http.send_bytes(f"/v1/blobs/{sha256}", _chunks(path, offset), headers)
+            response = await self._http.send_bytes(f"/v1/blobs/{sha256}", _chunks(source, offset), headers)
         except (httpx.TransportError, Conflict, Unavailable):
             return False
         return response.status_code == 201  # 204: the server saw the body end early
 
 
-def _opened(path: Path) -> BinaryIO:
-    return path.open("rb")
+def _opened(source: Path | bytes) -> BinaryIO:
+    return io.BytesIO(source) if isinstance(source, bytes) else source.open("rb")
 
 
-def _size(path: Path) -> int:
-    return path.stat().st_size
+def _size(source: Path | bytes) -> int:
+    return len(source) if isinstance(source, bytes) else source.stat().st_size
 
 
-async def _chunks(path: Path, offset: int) -> AsyncIterator[bytes]:
-    with _opened(path) as file:
+async def _chunks(source: Path | bytes, offset: int) -> AsyncIterator[bytes]:
+    with _opened(source) as file:
         file.seek(offset)
         while chunk := file.read(CHUNK_BYTES):
             yield chunk
