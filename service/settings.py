@@ -61,6 +61,8 @@ class WorkerSettings(BaseModel):
 class GraderSettings(BaseModel):
     concurrency: int = Field(default=4, ge=1, le=256)
     """Most gradings at once in this process."""
+    operations: int = Field(default=2, ge=1, le=64)
+    """Most operations (imports …) at once in this process."""
     rooms: int = Field(default=4, ge=1, le=256)
     """Most sandboxes at once of this process, for methods that run or open what was delivered."""
     code_runtimes: list[str] = Field(default_factory=lambda: ["runsc-planted", "runc"], min_length=1)

@@ -23,6 +23,7 @@ from service.dashboard.visitor import Dashboard
 from service.lifecycle.context import Context
 from service.lifecycle.crash_points import CrashPoints
 from service.lifecycle.grade import GradeContext
+from service.lifecycle.operations.contract import OperationContext
 from service.lifecycle.ports import Sandboxes
 from service.local_access import ensure_client_file
 from service.sandboxes.docker.backend import DockerBackend
@@ -31,7 +32,7 @@ from service.sandboxes.docker.room_host import open_rooms
 from service.sandboxes.docker.rooms import EngineRooms, RoomsConfig
 from service.sandboxes.docker.warm_pool import WarmPool
 from service.settings import Settings
-from service.store import idempotency, migrate, projects, tokens
+from service.store import idempotency, migrate, operations, projects, tokens
 from service.store.blobs import BlobStore
 from service.store.database import Database
 from service.store.events import EventLog
@@ -45,6 +46,7 @@ from service.workers.heartbeat import Beating
 from service.workers.host import HostConfig, run_host
 from service.workers.integrity import integrity_queue
 from service.workers.jobs import JobsConfig, run_jobs
+from service.workers.operations import operation_queue
 from service.workers.watchdog import Watching
 
 T = TypeVar("T")
@@ -98,11 +100,12 @@ def mint_token(settings: Settings, project: str, scopes: list[str], note: str) -
 
 
 def collect_garbage(settings: Settings) -> int:
-    """Remove blobs that nothing refers to and nobody touched for a day, and old idempotency keys; return bytes freed."""
+    """Remove blobs that nothing refers to and nobody touched for a day, old idempotency keys and operations; return bytes freed."""
 
     async def collect(db: Database) -> int:
         async with db.transaction() as tx:
             await idempotency.purge(tx)
+            await operations.purge(tx)
         return await BlobStore(settings.blob_dir).gc(db)
 
     return asyncio.run(_with_database(settings, collect))
@@ -185,8 +188,13 @@ async def _gauge(settings: Settings, backend: DockerBackend, stack: AsyncExitSta
 async def _grader(settings: Settings, stack: AsyncExitStack) -> None:
     db, notifications = await _database(settings, stack)
     rooms = await stack.enter_async_context(_rooms(settings))
-    context = GradeContext(db, BlobStore(settings.blob_dir), crash=_crash_points(settings), rooms=rooms)
-    queues = [grading_queue(context, settings.grader.concurrency), integrity_queue(context.for_report)]
+    blobs, crash = BlobStore(settings.blob_dir), _crash_points(settings)
+    context = GradeContext(db, blobs, crash=crash, rooms=rooms)
+    queues = [
+        grading_queue(context, settings.grader.concurrency),
+        integrity_queue(context.for_report),
+        operation_queue(OperationContext(db, blobs, crash), settings.grader.operations),
+    ]
     await run_jobs(db, notifications, queues, JobsConfig(), _signalled())
 
 
