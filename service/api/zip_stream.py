@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, BinaryIO
 
 from service.api.downloads import CHUNK
-from service.domain.artifacts import EntryKind
+from service.domain.artifacts import REASONS, EntryKind
 from service.store.rows import ArtifactRow
 
 MANIFEST = ".workstead-manifest.json"
@@ -39,11 +39,20 @@ def member_name(path: str) -> str:
     return path.replace("\\", "%5C").replace(":", "%3A").lstrip("/")
 
 
+def _manifest_name(entries: Sequence[ArtifactRow]) -> str:
+    """Return a name that no file and no folder of the deliverable has."""
+    taken = {entry.path.partition("/")[0] for entry in entries}
+    name = MANIFEST
+    while name in taken:
+        name = f"_{name}"
+    return name
+
+
 async def zip_of(entries: Sequence[ArtifactRow], open_blob: Callable[[str], BinaryIO]) -> AsyncIterator[bytes]:
     """Yield the bytes of a zip with all files of ``entries`` and the manifest."""
     sink = _Sink()
     archive = zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED, allowZip64=True)
-    archive.writestr(zipfile.ZipInfo(MANIFEST, _OLDEST), json.dumps([_entry(e) for e in entries], indent=1))
+    archive.writestr(zipfile.ZipInfo(_manifest_name(entries), _OLDEST), json.dumps([_entry(e) for e in entries], indent=1))
     for entry in entries:
         if entry.kind != EntryKind.FILE or entry.sha256 is None:
             continue
@@ -61,6 +70,7 @@ def _entry(row: ArtifactRow) -> dict[str, str | int | None]:
     return {
         "path": row.path,
         "kind": row.kind,
+        "reason": REASONS.get(row.kind),
         "size_bytes": row.size_bytes,
         "sha256": row.sha256,
         "link_target": row.link_target,

@@ -1,7 +1,9 @@
 """The sealed deliverable: a manifest of what was there, and the content of what could be taken."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any
 
 from service.domain.tasks import canonical_digest
@@ -17,6 +19,20 @@ class EntryKind(StrEnum):
     OVER_LIMIT = "skipped_over_limit"
     PATH_TOO_LONG = "path_too_long"
     UNREADABLE = "unreadable"
+
+
+REASONS: Mapping[str, str] = MappingProxyType(
+    {
+        EntryKind.SYMLINK: "a symbolic link: links are listed and never followed",
+        EntryKind.FIFO: "a fifo: only regular files are taken",
+        EntryKind.SOCKET: "a socket: only regular files are taken",
+        EntryKind.DEVICE: "a device: only regular files are taken",
+        EntryKind.OVER_LIMIT: "beyond the task's limits of files or bytes",
+        EntryKind.PATH_TOO_LONG: "its path is too long or too deep",
+        EntryKind.UNREADABLE: "its permissions kept it from being read",
+    }
+)
+"""Why an entry has no content, in words, by kind."""
 
 
 @dataclass(frozen=True, slots=True)

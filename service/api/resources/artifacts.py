@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response, StreamingResponse
 
 from service.api.auth import Caller, RunsRead, State
+from service.api.conditional import none_match
 from service.api.downloads import download_headers, file_answer, safe_type
 from service.api.json_body import StrictRoute
 from service.api.lookups import run_or_404
@@ -14,7 +15,7 @@ from service.api.prefixed import only_known
 from service.api.rendering import Digest, View, answer, sha256_name
 from service.api.state import ApiState
 from service.api.zip_stream import zip_of
-from service.domain.artifacts import EntryKind
+from service.domain.artifacts import REASONS, EntryKind
 from service.domain.errors import Conflict, Invalid, NotFound
 from service.domain.integrity import FileReport
 from service.store import artifacts, integrity
@@ -29,6 +30,8 @@ class Artifact(View):
     """From the workspace; '%' and bytes that are not UTF-8 are percent-encoded, so it is exact and reversible."""
     kind: str
     """file | directory | skipped_symlink | skipped_fifo | skipped_socket | skipped_device | skipped_over_limit | …"""
+    reason: str | None
+    """Why it was not taken, in words; null for files and directories."""
     size_bytes: int
     sha256: Digest | None
     mime: str | None
@@ -49,6 +52,7 @@ def _view(row: ArtifactRow, checked: FileReport | None) -> Artifact:
     return Artifact(
         path=row.path,
         kind=row.kind,
+        reason=REASONS.get(row.kind),
         size_bytes=row.size_bytes,
         sha256=sha256_name(row.sha256) if row.sha256 else None,
         mime=row.mime,
@@ -83,15 +87,24 @@ async def get_artifact(run_id: str, path: str, request: Request, caller: RunsRea
     return file_answer(request, state.blobs.open(row.sha256), row.size_bytes, safe_type(row.mime), headers)
 
 
+@router.head("/{run_id}/archive.zip", include_in_schema=False)
 @router.get("/{run_id}/archive.zip", operation_id="get_archive", response_class=Response)
-async def get_archive(run_id: str, caller: RunsRead, state: State) -> Response:
-    """Download all files as one zip, with a manifest of every entry."""
+async def get_archive(run_id: str, request: Request, caller: RunsRead, state: State) -> Response:
+    """Download all files as one zip, with a manifest of every entry, also of what was not taken and why.
+
+    Its ETag is the deliverable's digest. Names are those of the list, with ``\\`` and ``:`` percent-encoded.
+    """
     async with state.db.reading() as tx:
         run = await run_or_404(tx, caller, run_id)
         if run.deliverable_digest is None:
             raise Conflict("not_sealed", "the run has no sealed deliverable (yet)")
         entries = await _all(tx, run_id)
-    headers = download_headers(f"{run_id}.zip", f'"{run.deliverable_digest}"')
+    tag = f'"{run.deliverable_digest}"'
+    headers = download_headers(f"{run_id}.zip", tag)
+    if none_match(request.headers.get("if-none-match"), tag):
+        return Response(status_code=304, headers={"ETag": tag, "Cache-Control": headers["Cache-Control"]})
+    if request.method == "HEAD":
+        return Response(status_code=200, headers=headers, media_type="application/zip")
     return StreamingResponse(zip_of(entries, state.blobs.open), 200, headers, "application/zip")
 
 
