@@ -151,6 +151,19 @@ class Integrity(Model):
     not_listed: int = 0
 
 
+class Criterion(Model):
+    """What was decided on one test, question or rubric item."""
+
+    id: str
+    passed: bool | None = None
+    score: float | None = None
+    max_score: float | None = None
+    cause: str | None = None
+    """Why it did not pass, typed by the method."""
+    reason: str | None = None
+    detail: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+
 class Grading(Model):
     id: str
     run_id: str | None = None
@@ -161,7 +174,9 @@ class Grading(Model):
     score: float | None = None
     max_score: float | None = None
     cause: str | None = None
-    criteria: list[dict[str, Any]] | None = None
+    criteria: list[Criterion] = Field(default_factory=list[Criterion])
+    """The first of them; ``client.gradings.criteria`` yields all."""
+    criteria_total: int | None = None
 
 
 class Attempt(Model):

@@ -1,9 +1,12 @@
 """Gradings: one vote of one method on one sealed deliverable."""
 
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
 from urllib.parse import quote
 
 from workstead._async.http import AsyncTransport
-from workstead.models import Grading
+from workstead._async.pages import pages
+from workstead.models import Criterion, Grading
 
 DECIDED = frozenset({"graded", "abstained", "failed"})
 
@@ -15,7 +18,21 @@ class AsyncGradings:
         self._http = http
 
     async def get(self, grading_id: str) -> Grading:
-        return Grading.model_validate(await self._http.json("GET", f"/v1/gradings/{quote(grading_id, safe='')}"))
+        return Grading.model_validate(await self._http.json("GET", _path(grading_id)))
+
+    async def list(
+        self, filters: Mapping[str, Any] | None = None, *, limit: int | None = None
+    ) -> AsyncIterator[Grading]:
+        """Yield the gradings of all runs; ``filters``: run_id, method, plan, state, cause, sort, …"""
+        async for item in pages(self._http, "/v1/gradings", filters or {}, limit):
+            yield Grading.model_validate(item)
+
+    async def criteria(
+        self, grading_id: str, filters: Mapping[str, Any] | None = None, *, limit: int | None = None
+    ) -> AsyncIterator[Criterion]:
+        """Yield what was decided on each test, question or rubric item; ``filters``: passed, cause."""
+        async for item in pages(self._http, f"{_path(grading_id)}/criteria", filters or {}, limit):
+            yield Criterion.model_validate(item)
 
     async def wait(self, grading_id: str) -> Grading:
         """Return the grading once it is decided or has failed."""
@@ -24,3 +41,7 @@ class AsyncGradings:
             await self._http.pause(tried)
             tried += 1
         return grading
+
+
+def _path(grading_id: str) -> str:
+    return f"/v1/gradings/{quote(grading_id, safe='')}"

@@ -4,10 +4,13 @@ import typer
 
 from workstead.cli.agents import agents_app, scaffolds_app
 from workstead.cli.artifacts import artifacts_app
+from workstead.cli.benchmarks import benchmarks_app
 from workstead.cli.configuration import config
 from workstead.cli.demo import demo
 from workstead.cli.doctor import doctor
 from workstead.cli.grade import grade
+from workstead.cli.hosts import hosts_app
+from workstead.cli.projects import project_app
 from workstead.cli.run import run
 from workstead.cli.runs import runs_app
 from workstead.cli.server import serve
@@ -26,12 +29,15 @@ app = typer.Typer(
 for command in (serve, run, grade, demo, doctor, whoami, config):
     app.command()(command)
 for name, group in (
+    ("benchmarks", benchmarks_app),
     ("tasks", tasks_app),
     ("runs", runs_app),
     ("artifacts", artifacts_app),
     ("agents", agents_app),
     ("scaffolds", scaffolds_app),
     ("token", token_app),
+    ("project", project_app),
+    ("hosts", hosts_app),
 ):
     app.add_typer(group, name=name)
 

@@ -1,21 +1,24 @@
 """``workstead runs show``: all there is to say about one run."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import Annotated, Any, cast
+
+import typer
 
 from workstead.cli.common import RunId, emit, facts, in_words, line
 from workstead.cli.describe import hold, seconds, verdict
 from workstead.cli.options import Json
-from workstead.models import Attempt, Grading, Run
+from workstead.models import Attempt, Criterion, Grading, Run
 from workstead.sync import Client
 from workstead.terminal import one_line
 
-MAX_CRITERIA = 200
 MAX_FILES = 200
+
+Every = Annotated[bool, typer.Option("--criteria", help="Every criterion, not only the first 100 of a grading")]
 
 
 @in_words
-def show(run_id: RunId, as_json: Json = False) -> None:
+def show(run_id: RunId, every: Every = False, as_json: Json = False) -> None:
     """Show a run: phase or what holds it, verdict with its criteria, attempts, deliverable.
 
     With --json one object: run, attempts, gradings, artifacts.
@@ -23,8 +26,10 @@ def show(run_id: RunId, as_json: Json = False) -> None:
     with Client() as client:
         run = client.runs.get(run_id)
         attempts, gradings = client.runs.attempts(run_id), client.runs.gradings(run_id)
+        criteria = {g.id: list(client.gradings.criteria(g.id)) if every else g.criteria for g in gradings}
         artifacts = list(client.runs.artifacts(run_id))
     if as_json:
+        gradings = [g.model_copy(update={"criteria": criteria[g.id]}) for g in gradings]
         parts = {"attempts": attempts, "gradings": gradings, "artifacts": artifacts}
         dumped = {name: [p.model_dump(mode="json") for p in items] for name, items in parts.items()}
         emit({"run": run.model_dump(mode="json"), **dumped})
@@ -32,7 +37,7 @@ def show(run_id: RunId, as_json: Json = False) -> None:
     _facts(run)
     _attempts(attempts)
     for grading in gradings:
-        _grading(grading)
+        _grading(grading, criteria[grading.id])
     line(f"deliverable: {run.deliverable.files} files, {run.deliverable.bytes} bytes", "bold")
     for artifact in artifacts[:MAX_FILES]:
         line(
@@ -68,26 +73,24 @@ def _log_sizes(attempt: Attempt) -> Iterable[str]:
     return (f"{stream} {log.get('total_bytes')} bytes" for stream, log in attempt.logs.items())
 
 
-def _grading(grading: Grading) -> None:
+def _grading(grading: Grading, criteria: Sequence[Criterion]) -> None:
     counts = "" if grading.primary else ", not the primary plan's"
     said = " ".join(part for part in (grading.state, _points(grading), grading.cause) if part)
     line(f"grading {grading.id} {grading.method} (round {grading.round}{counts}): {said}", "bold")
-    criteria = grading.criteria or []
-    for c in criteria[:MAX_CRITERIA]:
-        line(f"  {one_line(str(c.get('id')), 60)}: {_of(c)} {one_line(_why(c), 200)}".rstrip())
-    _more(len(criteria), MAX_CRITERIA, "--json has all")
+    for c in criteria:
+        why = " ".join(part for part in (c.cause, c.reason) if part)
+        line(f"  {one_line(c.id, 60)}: {_of(c)} {one_line(why, 200)}".rstrip())
+    _more(grading.criteria_total or 0, len(criteria), "--criteria shows all")
 
 
 def _points(grading: Grading) -> str:
     return "" if grading.score is None or grading.max_score is None else f"{grading.score:g}/{grading.max_score:g}"
 
 
-def _of(criterion: dict[str, Any]) -> str:
-    return f"{criterion.get('score')}/{criterion.get('max_score')}"
-
-
-def _why(criterion: dict[str, Any]) -> str:
-    return " ".join(str(criterion[key]) for key in ("cause", "reason") if criterion.get(key))
+def _of(criterion: Criterion) -> str:
+    if criterion.score is None or criterion.max_score is None:
+        return {True: "passed", False: "not passed", None: "not decided"}[criterion.passed]
+    return f"{criterion.score:g}/{criterion.max_score:g}"
 
 
 def _problems(problems: Sequence[Any] | None) -> str:
