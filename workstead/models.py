@@ -105,6 +105,8 @@ class Artifact(Model):
     path: str
     kind: str = "file"
     """``file`` has content; ``directory`` and ``skipped_…`` are entries only."""
+    reason: str | None = None
+    """Why it was not taken, in words."""
     size_bytes: int = 0
     sha256: str | None = None
     mime: str | None = None
