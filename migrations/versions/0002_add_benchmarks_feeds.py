@@ -320,6 +320,7 @@ def _create_webhook_deliveries() -> None:
             ["webhook_id"], ["webhooks.id"], name=op.f("fk_webhook_deliveries_webhook_id_webhooks"), ondelete="CASCADE"
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_webhook_deliveries")),
+        sa.UniqueConstraint("webhook_id", "message_id", name=op.f("uq_webhook_deliveries_webhook_id")),
     )
     op.create_index(
         "ix_webhook_deliveries_pending",

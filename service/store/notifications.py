@@ -30,7 +30,9 @@ CHANGES = "changes"
 """``<project_id>``: a resource of the project changed (sent by the trigger ``record_change``)."""
 INTEGRITY = "integrity"
 """``<report_id>``: a job must make an integrity report."""
-CHANNELS = (RUNS, QUEUE, RUN_EVENTS, GRADINGS, CHANGES, OPERATIONS, INTEGRITY)
+WEBHOOKS = "webhooks"
+"""``<webhook_id>``: a delivery is due."""
+CHANNELS = (RUNS, QUEUE, RUN_EVENTS, GRADINGS, CHANGES, OPERATIONS, INTEGRITY, WEBHOOKS)
 
 _PROBE_S = 10.0
 _ANSWER_S = 5.0

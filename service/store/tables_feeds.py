@@ -12,6 +12,7 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
+    UniqueConstraint,
     text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
@@ -71,5 +72,6 @@ webhook_deliveries = Table(
     Column("last_status", Integer), Column("last_error", Text),
     created(), time("next_at"), time("ended_at"),
     Index("ix_webhook_deliveries_pending", "webhook_id", "id", postgresql_where=text("state = 'pending'")),
+    UniqueConstraint("webhook_id", "message_id"),
     Index("ix_webhook_deliveries_webhook", "webhook_id", "id"),
 )  # fmt: skip
