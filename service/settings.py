@@ -10,6 +10,29 @@ from pydantic import BaseModel, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
+class RateSettings(BaseModel):
+    """Per token, in each API process: calls per second, and how many at once."""
+
+    read_per_s: float = Field(default=50, gt=0)
+    """Reads per second and token; a 304 counts a tenth."""
+    read_burst: int = Field(default=200, ge=1)
+    """Most reads at once per token."""
+    write_per_s: float = Field(default=10, gt=0)
+    """Writes per second and token."""
+    write_burst: int = Field(default=200, ge=1)
+    """Most writes at once per token."""
+    upload_per_s: float = Field(default=500, gt=0)
+    """Calls per second and token that bring blobs, tasks and benchmarks."""
+    upload_burst: int = Field(default=2000, ge=1)
+    """Most such calls at once per token."""
+    failures_per_s: float = Field(default=1, gt=0)
+    """Wrong credentials per second and peer address."""
+    failures_burst: int = Field(default=30, ge=1)
+    """Most wrong credentials at once per peer address."""
+    streams_per_token: int = Field(default=100, ge=1)
+    """Most open event streams and long polls per token."""
+
+
 class ApiSettings(BaseModel):
     host: str = "127.0.0.1"
     """Address that the API listens on."""
@@ -23,6 +46,7 @@ class ApiSettings(BaseModel):
     """Largest JSON request body, in bytes."""
     max_blob_bytes: int = 8 << 30
     """Largest blob, in bytes."""
+    rates: RateSettings = Field(default_factory=RateSettings)
     max_archive_bytes: int = 8 << 30
     """Largest archive of a task, packed and unpacked, in bytes."""
 

@@ -16,6 +16,7 @@ from service import logs
 from service.api import schema
 from service.api.app import create_app
 from service.api.auth import page_caller
+from service.api.rate_limits import Rates
 from service.api.server import uvicorn_config
 from service.api.state import ApiConfig, ApiState
 from service.dashboard.app import install as install_pages
@@ -32,7 +33,7 @@ from service.sandboxes.docker.room_host import open_rooms
 from service.sandboxes.docker.rooms import EngineRooms, RoomsConfig
 from service.sandboxes.docker.warm_pool import WarmPool
 from service.settings import Settings
-from service.store import idempotency, migrate, operations, projects, tokens
+from service.store import changes, idempotency, migrate, operations, projects, tokens
 from service.store.blobs import BlobStore
 from service.store.database import Database
 from service.store.events import EventLog
@@ -100,11 +101,12 @@ def mint_token(settings: Settings, project: str, scopes: list[str], note: str) -
 
 
 def collect_garbage(settings: Settings) -> int:
-    """Remove blobs that nothing refers to and nobody touched for a day, old idempotency keys and operations; return bytes freed."""
+    """Remove blobs that nothing refers to and nobody touched for a day, old idempotency keys, tombstones and operations; return bytes freed."""
 
     async def collect(db: Database) -> int:
         async with db.transaction() as tx:
             await idempotency.purge(tx)
+            await changes.purge(tx)
             await operations.purge(tx)
         return await BlobStore(settings.blob_dir).gc(db)
 
@@ -141,6 +143,7 @@ async def _api(settings: Settings, stack: AsyncExitStack) -> None:
         max_json_bytes=settings.api.max_json_bytes,
         max_blob_bytes=settings.api.max_blob_bytes,
         max_archive_bytes=settings.api.max_archive_bytes,
+        rates=Rates(**settings.api.rates.model_dump()),
     )
     state = ApiState(db, notifications, BlobStore(settings.blob_dir), config, reach=_crash_points(settings).reach)
     app = create_app(state)
