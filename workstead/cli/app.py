@@ -10,6 +10,7 @@ from workstead.cli.demo import demo
 from workstead.cli.doctor import doctor
 from workstead.cli.grade import grade
 from workstead.cli.hosts import hosts_app
+from workstead.cli.operations import operations_app
 from workstead.cli.projects import project_app
 from workstead.cli.run import run
 from workstead.cli.runs import runs_app
@@ -38,6 +39,7 @@ for name, group in (
     ("token", token_app),
     ("project", project_app),
     ("hosts", hosts_app),
+    ("operations", operations_app),
 ):
     app.add_typer(group, name=name)
 

@@ -11,7 +11,10 @@ from workstead.aio import AsyncClient
 from workstead.errors import WorksteadError
 from workstead.task_dir import Bundle, read_task_dir
 
+BENCHMARK = "benchmark:"
 TASK_ID = "task_"
+RUNNABLE = ("ok", "disputed")
+"""Items of these states are run; quarantined ones are not, and are counted."""
 
 
 class NothingSelected(WorksteadError):
@@ -63,7 +66,7 @@ async def select(client: AsyncClient, words: Sequence[str], narrowing: Narrowing
     """
     found: dict[str, Candidate] = {}
     for word in words:
-        for candidate in await candidates(client, word):
+        for candidate in await candidates(client, word, narrowing.facets):
             found.setdefault(_identity(candidate), candidate)
     chosen = narrowing.apply(found.values())
     if not chosen:
@@ -76,12 +79,22 @@ def _identity(candidate: Candidate) -> str:
     return candidate.source if isinstance(candidate.source, str) else f"directory {candidate.name}"
 
 
-async def candidates(client: AsyncClient, word: str) -> list[Candidate]:
+async def candidates(client: AsyncClient, word: str, facets: Mapping[str, str]) -> list[Candidate]:
     """Return the tasks that one word means. Raises NothingSelected, InvalidInput, Problem."""
+    if word.startswith(BENCHMARK):
+        return await _of_benchmark(client, word.removeprefix(BENCHMARK), facets)
     if word.startswith(TASK_ID) and "/" not in word:
         task = await client.tasks.get(word)
         return [Candidate(task.name, task.id, _facets(task.manifest))]
     return _in_directory(Path(word)) or [await _by_name(client, word)]
+
+
+async def _of_benchmark(client: AsyncClient, ref: str, facets: Mapping[str, str]) -> list[Candidate]:
+    """Return the items whose task bears ``facets`` (the service looks), under their keys."""
+    benchmark = await client.benchmarks.find(ref)
+    where = {"status": list(RUNNABLE), **{f"facet.{key}": value for key, value in facets.items()}}
+    items = [item async for item in client.benchmarks.items(benchmark.id, where)]
+    return [Candidate(item.key, item.task.id, facets) for item in items if item.task is not None]
 
 
 def _in_directory(path: Path) -> list[Candidate]:
