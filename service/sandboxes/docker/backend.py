@@ -122,7 +122,8 @@ class DockerBackend(SandboxBackend):
         known = self._open.pop(sandbox_id, None)
         if known is not None:
             await known.shut()
-        await (await self._ready()).traces.remove(sandbox_id)
+        has_volume = known is None or not known.spec.in_memory
+        await (await self._ready()).traces.remove(sandbox_id, has_volume=has_volume)
 
     async def close(self) -> None:
         for sandbox in list(self._open.values()):

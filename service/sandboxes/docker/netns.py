@@ -56,3 +56,17 @@ def _enter(namespace: int) -> None:
     if _libc.setns(namespace, _CLONE_NEWNET) != 0:
         code = ctypes.get_errno()
         raise EngineError("netns_refused", f"setns: {os.strerror(code)}")
+
+
+def check_own_namespace(pid: int) -> None:
+    """Raise SandboxRefused if the process is in our network namespace or the host's; nothing where it is not visible."""
+    theirs = _inode(pid)
+    if theirs is not None and theirs in (_inode(os.getpid()), _inode(1)):
+        raise SandboxRefused("not_isolated", "the container has no network namespace of its own")
+
+
+def _inode(pid: int) -> int | None:
+    try:
+        return Path(f"/proc/{pid}/ns/net").stat().st_ino
+    except OSError:
+        return None

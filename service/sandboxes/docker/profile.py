@@ -52,7 +52,7 @@ def create_body(spec: SandboxSpec, host: HostFacts, image: ImageFacts, place: Pl
         "AttachStdin": False,
         "AttachStdout": False,
         "AttachStderr": False,
-        "NetworkDisabled": False,
+        "NetworkDisabled": not spec.engine_network,
         "HostConfig": _host_config(spec, host, image, place),
     }
 

@@ -11,6 +11,7 @@ from service.domain.limits import Limits
 from service.sandboxes.contract import EngineError, Sandbox, SandboxBackend, SandboxError, SandboxRefused, SandboxSpec
 
 PLAIN_RUNTIMES = ("runc", "runsc-planted")
+IMAGE_S = 60.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -34,6 +35,7 @@ class EngineRooms:
         self._places = asyncio.Semaphore(self._config.places)
         self._sweeping = asyncio.Lock()
         self._swept = False
+        self._images: dict[str, tuple[str, float]] = {}
         self._leaving: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
@@ -74,9 +76,9 @@ class EngineRooms:
         while True:
             try:
                 await self.sweep()
-                image = await self.backend.resolve_image(environment)
+                image = await self._image(environment)
                 runtime = await self._runtime(runs_code)
-                spec = SandboxSpec(image, limits=limits, runtime=runtime, in_memory=in_memory)
+                spec = SandboxSpec(image, None, limits, runtime, in_memory=in_memory, engine_network=False)
                 return await self.backend.make(spec)
             except EngineError as error:
                 if loop.time() + pause > until:
@@ -84,6 +86,15 @@ class EngineRooms:
                 log.warning("room_waits_for_engine", error=str(error))
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_S)
+
+    async def _image(self, environment: str) -> str:
+        """Return the image's id; the engine is asked for what a name means once a minute."""
+        now = asyncio.get_running_loop().time()
+        image, asked_at = self._images.get(environment, ("", -IMAGE_S))
+        if now - asked_at >= IMAGE_S:
+            image = await self.backend.resolve_image(environment)
+            self._images[environment] = (image, now)
+        return image
 
     async def _runtime(self, runs_code: bool) -> str:
         offered = await self.backend.offered_runtimes()

@@ -32,6 +32,7 @@ from service.sandboxes.docker.engine import Engine
 from service.sandboxes.docker.handles import Handle
 from service.sandboxes.docker.link import LauncherLink
 from service.sandboxes.docker.markers import read_markers
+from service.sandboxes.docker.netns import check_own_namespace
 from service.sandboxes.docker.watch import DeathWatch
 from service.sandboxes.docker.workspace import WorkspaceStore
 
@@ -72,9 +73,11 @@ class DockerSandbox(Sandbox):
         return self.handle.attestation
 
     async def open(self) -> None:
-        """Begin to watch the container's life. Raises EngineError."""
+        """Begin to watch the container's life. Raises EngineError, SandboxRefused (it shares a network of the host)."""
         report = await self.inspect()
         if report.state is ContainerState.RUNNING:
+            if not self.spec.engine_network:
+                check_own_namespace(self._pid)
             self._watch.begin(self._pid, self.handle.container)
         else:
             self.link.mark_lost(f"the container is not running ({report.state.value})")

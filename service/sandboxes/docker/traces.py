@@ -41,13 +41,14 @@ class Traces:
         found.update(await self._host.run("list", HOST_CALL_S, self._local_ids))
         return sorted(found - {""})
 
-    async def remove(self, sandbox_id: str) -> None:
+    async def remove(self, sandbox_id: str, *, has_volume: bool = True) -> None:
         """Remove whatever is left of a sandbox. Idempotent; raises EngineError, and can then be repeated."""
         home = self._handles.home(sandbox_id)
         name = self.name(sandbox_id)
         await self._remove_container(name)
-        with suppress(SandboxGone):
-            await self._engine.remove_volume(name)
+        if has_volume:
+            with suppress(SandboxGone):
+                await self._engine.remove_volume(name)
         await self._host.run("release", HOST_CALL_S, lambda: self._release(sandbox_id, home))
 
     async def _remove_container(self, name: str) -> None:
