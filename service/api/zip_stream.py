@@ -51,18 +51,19 @@ def _manifest_name(entries: Sequence[ArtifactRow]) -> str:
 async def zip_of(entries: Sequence[ArtifactRow], open_blob: Callable[[str], BinaryIO]) -> AsyncIterator[bytes]:
     """Yield the bytes of a zip with all files of ``entries`` and the manifest."""
     sink = _Sink()
-    archive = zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED, allowZip64=True)
-    archive.writestr(zipfile.ZipInfo(_manifest_name(entries), _OLDEST), json.dumps([_entry(e) for e in entries], indent=1))
-    for entry in entries:
-        if entry.kind != EntryKind.FILE or entry.sha256 is None:
-            continue
-        info = zipfile.ZipInfo(member_name(entry.path), _OLDEST)
-        info.external_attr = 0o100644 << 16
-        with open_blob(entry.sha256) as file, archive.open(info, "w", force_zip64=True) as member:
-            while piece := await asyncio.to_thread(file.read, CHUNK):
-                member.write(piece)
-                yield sink.take()
-    archive.close()
+    manifest = json.dumps([_entry(e) for e in entries], indent=1)
+    # A context, for readers that go away: the collector would close the sink before the archive.
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        archive.writestr(zipfile.ZipInfo(_manifest_name(entries), _OLDEST), manifest)
+        for entry in entries:
+            if entry.kind != EntryKind.FILE or entry.sha256 is None:
+                continue
+            info = zipfile.ZipInfo(member_name(entry.path), _OLDEST)
+            info.external_attr = 0o100644 << 16
+            with open_blob(entry.sha256) as file, archive.open(info, "w", force_zip64=True) as member:
+                while piece := await asyncio.to_thread(file.read, CHUNK):
+                    member.write(piece)
+                    yield sink.take()
     yield sink.take()
 
 
