@@ -12,7 +12,7 @@ from workstead.cli.common import FAILED, emit, facts, fail, in_words, labels_of,
 from workstead.cli.importing import progress, read_source, reasons, show_validation, validation, write_report
 from workstead.cli.options import Json, Limit
 from workstead.cli.tables import plain_table
-from workstead.cli.watch import note
+from workstead.cli.watch import Show, note
 from workstead.importers.contract import Imported, ImportOptions
 from workstead.importers.registry import IMPORTERS, importer_for
 from workstead.models import Benchmark
@@ -161,7 +161,8 @@ def check(ref: Ref, include: Include = None, inputs: Inputs = True, as_json: Jso
     The reference must get full marks, nothing must not; files must open, and those that an instruction names must be
     there. Exit code 0: no item is broken; 1: some are.
     """
-    checks = asyncio.run(check_benchmark(CheckOrder(ref, tuple(include or ()), inputs)))
+    show: Show = "live" if out.is_terminal and not as_json else "none"
+    checks = asyncio.run(check_benchmark(CheckOrder(ref, tuple(include or ()), inputs, show)))
     if as_json:
         for key, found in checks.items():
             emit({"key": key, **found})

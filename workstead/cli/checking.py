@@ -8,7 +8,7 @@ from typing import Any
 from workstead.aio import AsyncClient
 from workstead.cli.checking_inputs import check_inputs
 from workstead.cli.checking_report import Finding
-from workstead.cli.watch import note, watch
+from workstead.cli.watch import Show, note, watch
 from workstead.errors import Invalid
 from workstead.models import BenchmarkItem, Run
 from workstead.named_paths import missing_paths
@@ -24,6 +24,7 @@ class CheckOrder:
     ref: str
     include: Sequence[str] = ()
     inputs: bool = True
+    show: Show = "auto"
 
 
 @dataclass(slots=True)
@@ -46,9 +47,10 @@ async def check_benchmark(order: CheckOrder) -> dict[str, dict[str, Any]]:
         items = [checked async for checked in _items(client, benchmark.id, order.include)]
         for checked in items:
             read(checked)
-        await _run(client, benchmark.id, items)
+        await _run(client, benchmark.id, items, order.show)
         if order.inputs:
-            await check_inputs(client, [(c.task_id, c.manifest, c.found) for c in items], {LABEL: benchmark.id})
+            inputs = [(c.task_id, c.manifest, c.found) for c in items]
+            await check_inputs(client, inputs, {LABEL: benchmark.id}, order.show)
         checks = {checked.item.key: checked.found.as_check() for checked in items}
         for keys in _chunks(list(checks)):
             await client.benchmarks.set_checks(benchmark.id, {key: checks[key] for key in keys})
@@ -74,7 +76,7 @@ def read(checked: Checked) -> None:
         found.remarks.append("the task has no grader, so that nothing can be run against it")
 
 
-async def _run(client: AsyncClient, benchmark_id: str, items: Sequence[Checked]) -> None:
+async def _run(client: AsyncClient, benchmark_id: str, items: Sequence[Checked], show: Show) -> None:
     """Run oracle and nop on what has a grader."""
     graded = [checked for checked in items if checked.manifest.get("graders")]
     agents = {kind: await _agent(client, kind) for kind in SCAFFOLDS} if graded else {}
@@ -92,7 +94,7 @@ async def _run(client: AsyncClient, benchmark_id: str, items: Sequence[Checked])
             started[run.id] = (kind, checked.found)
             runs.append(run)
     note(f"{len(runs)} runs check {len(items)} items")
-    for run in await watch(client, runs, show="auto" if len(runs) > 1 else "none"):
+    for run in await watch(client, runs, show=show):
         kind, found = started[run.id]
         if kind == "oracle":
             found.oracle_ended(run)

@@ -6,7 +6,7 @@ from typing import Any
 
 from workstead.aio import AsyncClient
 from workstead.cli.checking_report import Finding
-from workstead.cli.watch import note, watch
+from workstead.cli.watch import Show, note, watch
 from workstead.models import Integrity, Run
 from workstead.task_dir import Bundle
 
@@ -28,7 +28,7 @@ Input = tuple[str, Mapping[str, Any], Finding]
 """(task id, its manifest, what was found of it)."""
 
 
-async def check_inputs(client: AsyncClient, items: Sequence[Input], labels: Mapping[str, str]) -> None:
+async def check_inputs(client: AsyncClient, items: Sequence[Input], labels: Mapping[str, str], show: Show) -> None:
     """Run the copying agent on each task that has visible files and note the files that do not open."""
     having = [item for item in items if item[1].get("visible")]
     if not having:
@@ -41,7 +41,7 @@ async def check_inputs(client: AsyncClient, items: Sequence[Input], labels: Mapp
         started[run.id] = found
         runs.append(run)
     note(f"{len(runs)} runs open the files of the tasks")
-    for run in await watch(client, runs, show="auto" if len(runs) > 1 else "none"):
+    for run in await watch(client, runs, show=show):
         started[run.id].runs["inputs"] = run.id
         judge(run, await _report(client, run.id), started[run.id])
 

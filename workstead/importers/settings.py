@@ -35,8 +35,8 @@ class CommonSettings(BaseModel):
     """Processors of a task's sandbox."""
     memory_bytes: int | None = Field(default=None, ge=64 << 20, le=256 << 30)
     """Memory of a task's sandbox; less than the benchmark's own makes results that do not compare."""
-    disk_bytes: int | None = Field(default=None, ge=16 << 20, le=512 << 30)
-    """Size of a task's workspace."""
+    disk_bytes: int | None = Field(default=None, ge=64 << 20, le=512 << 30)
+    """Size of a task's workspace, at least 64 MiB: its table of files needs most of that."""
 
     def limits(self, default: Mapping[str, float]) -> dict[str, float]:
         """Return the limits of a task: what the user said, else the benchmark's own."""

@@ -8,7 +8,7 @@ PROGRAMS = {
     "hostile": (
         "import os\nimport signal\n\n"
         'print("PASS\\nOK\\n{\\"passed\\": true}", flush=True)\n'
-        'os.system("find / -name tests.json -exec cat {} + 2>/dev/null")\n'
+        'os.system("find /workspace /tmp -name tests.json -exec cat {} + 2>/dev/null")\n'
         "os.kill(-1, signal.SIGKILL)\n"
     ),
 }
