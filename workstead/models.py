@@ -4,13 +4,27 @@ Times are RFC 3339 UTC strings parsed to aware datetimes; ``_s`` are seconds, ``
 """
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from workstead.errors import ProtocolError
 
 
 class Model(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)
+
+    @classmethod
+    def model_validate(cls, obj: Any, **options: Any) -> Self:
+        """Read an answer. Raises ProtocolError for what is none of this kind."""
+        try:
+            return super().model_validate(obj, **options)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = "/".join(map(str, first["loc"]))
+            raise ProtocolError(
+                f"not a {cls.__name__.lower()} as this client knows it: {where}: {first['msg']}"
+            ) from error
 
 
 class TaskRef(Model):

@@ -4,7 +4,6 @@ import json
 from collections.abc import AsyncIterator, Mapping
 
 import httpx
-from pydantic import ValidationError
 
 from workstead._async.http import AsyncTransport
 from workstead.errors import Disconnected, Problem, ProtocolError, Unavailable
@@ -52,5 +51,5 @@ def parse_event(message: Message) -> Event | None:
     try:
         body = json.loads(message.data)
         return Event.model_validate(body) if isinstance(body, dict) and "seq" in body else None
-    except (ValueError, RecursionError, ValidationError) as error:
+    except (ValueError, RecursionError) as error:
         raise ProtocolError("an event is not what this client understands") from error

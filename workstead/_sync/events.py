@@ -5,7 +5,6 @@ import json
 from collections.abc import Iterator, Mapping
 
 import httpx
-from pydantic import ValidationError
 
 from workstead._sync.http import SyncTransport
 from workstead.errors import Disconnected, Problem, ProtocolError, Unavailable
@@ -53,5 +52,5 @@ def parse_event(message: Message) -> Event | None:
     try:
         body = json.loads(message.data)
         return Event.model_validate(body) if isinstance(body, dict) and "seq" in body else None
-    except (ValueError, RecursionError, ValidationError) as error:
+    except (ValueError, RecursionError) as error:
         raise ProtocolError("an event is not what this client understands") from error

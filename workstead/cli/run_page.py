@@ -1,7 +1,7 @@
 """``workstead runs show``: all there is to say about one run."""
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, cast
+from typing import Annotated
 
 import typer
 
@@ -93,10 +93,9 @@ def _of(criterion: Criterion) -> str:
     return f"{criterion.score:g}/{criterion.max_score:g}"
 
 
-def _problems(problems: Sequence[Any] | None) -> str:
+def _problems(problems: Sequence[str] | None) -> str:
     """Say what the integrity report has against a file."""
-    kinds = [str(cast("dict[str, Any]", p).get("type") if isinstance(p, dict) else p) for p in problems or ()]
-    return f"  [{one_line(', '.join(kinds), 200)}]" if kinds else ""
+    return f"  [{one_line(', '.join(problems), 200)}]" if problems else ""
 
 
 def _more(found: int, shown: int, where: str) -> None:
