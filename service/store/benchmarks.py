@@ -1,7 +1,4 @@
-"""Benchmarks: named, versioned lists of items. Their content never changes; labels and what a check found may.
-
-Use it as ``from service.store import benchmarks``: some names are those of builtins.
-"""
+"""Benchmarks: named, versioned lists of items. Their content never changes; labels and what a check found may."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,13 +14,22 @@ from service.domain.run_states import Phase
 from service.store.catalogue import storable
 from service.store.cleaning import clean_json
 from service.store.database import Tx
+from service.store.listing import Listing, one_of, sorts_by
 from service.store.paging import Sort, fetch_page
 from service.store.rows import BenchmarkItemRow, BenchmarkRow, Page, Slice
 from service.store.run_filters import facet_holds
 from service.store.tables import runs, tasks
 from service.store.tables_benchmarks import benchmark_items, benchmarks
 
-_SORT = Sort(benchmarks.c.created_at, descending=True)
+Counted = tuple[BenchmarkRow, dict[str, int]]
+LISTING = Listing(
+    benchmarks,
+    BenchmarkRow.of,
+    sorts_by(created_at=Sort(benchmarks.c.created_at), name=Sort(benchmarks.c.name, str)),
+    {"name": one_of(benchmarks.c.name), "version": one_of(benchmarks.c.version)},
+    version=benchmarks.c.revision,
+    labels=benchmarks.c.labels,
+)
 _BY_POSITION = Sort(benchmark_items.c.position, int)
 _GLOB = str.maketrans({"%": r"\%", "_": r"\_", "\\": r"\\", "*": "%", "?": "_"})
 
@@ -108,25 +114,10 @@ async def get(tx: Tx, project_id: str, benchmark_id: str, *, lock: bool = False)
     return None if row is None else BenchmarkRow.of(row)
 
 
-async def list(
-    tx: Tx,
-    project_id: str,
-    page: Page,
-    *,
-    name: str | None = None,
-    version: str | None = None,
-    labels: Mapping[str, str] | None = None,
-) -> Slice[BenchmarkRow]:
-    """Return a page, newest first; all that is given must hold."""
-    where: tuple[ColumnElement[bool], ...] = (benchmarks.c.project_id == project_id,)
-    if name is not None:
-        where += (benchmarks.c.name == name,)
-    if version is not None:
-        where += (benchmarks.c.version == version,)
-    if labels:
-        where += (benchmarks.c.labels.contains(dict(labels)),)
-    rows, following = await fetch_page(tx, select(benchmarks).where(*where), _SORT, benchmarks.c.id, page)
-    return Slice([BenchmarkRow.of(row) for row in rows], following)
+async def with_counts(tx: Tx, found: Slice[BenchmarkRow]) -> Slice[Counted]:
+    """Return a page of :data:`LISTING` with what :func:`counts` says of each."""
+    of = await counts(tx, [row.id for row in found.items])
+    return Slice([(row, of[row.id]) for row in found.items], found.next)
 
 
 async def counts(tx: Tx, benchmark_ids: Collection[str]) -> dict[str, dict[str, int]]:

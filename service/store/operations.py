@@ -1,9 +1,6 @@
-"""Operations: what is done in the background, as clients see it. The engine's own tables are never asked.
+"""Operations: what is done in the background, as clients see it. The engine's own tables are never asked."""
 
-Use it as ``from service.store import operations``: some names are those of builtins.
-"""
-
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -13,13 +10,16 @@ from sqlalchemy.dialects.postgresql import insert
 
 from service.domain.ids import new_id
 from service.domain.operations import ENDED_OPERATIONS, MAX_LOG_CHARS, MAX_LOG_LINES, OperationState
+from service.domain.webhooks import HookEvent
+from service.store.announcements import announce
 from service.store.blob_refs import drop_refs
 from service.store.cleaning import clean_json
 from service.store.database import Tx
+from service.store.listing import Listing, one_of, sorts_by
 from service.store.notifications import OPERATIONS
-from service.store.paging import Sort, fetch_page
+from service.store.paging import Sort
 from service.store.phases import notify
-from service.store.rows import OperationRow, Page, Slice
+from service.store.rows import OperationRow
 from service.store.tables import tokens
 from service.store.tables_benchmarks import operations
 
@@ -27,7 +27,13 @@ OWNER = "operation"
 """Kind of the owner of blobs that an operation needs until it has ended."""
 KEPT = timedelta(days=30)
 _OPEN = (OperationState.QUEUED, OperationState.RUNNING)
-_SORT = Sort(operations.c.created_at, descending=True)
+LISTING = Listing(
+    operations,
+    OperationRow.of,
+    sorts_by(created_at=Sort(operations.c.created_at)),
+    {"kind": one_of(operations.c.kind), "state": one_of(operations.c.state)},
+    version=operations.c.revision,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +74,6 @@ async def watch(tx: Tx, project_id: str, operation_id: str, token_id: str) -> Wa
     mine = (operations.c.id == operation_id, operations.c.project_id == project_id)
     row = (await tx.execute(query.where(*mine))).mappings().one_or_none()
     return None if row is None else Watched(OperationRow.of(row), row["token_good"])
-
-
-async def list(
-    tx: Tx, project_id: str, page: Page, *, kinds: Collection[str], states: Collection[str] = ()
-) -> Slice[OperationRow]:
-    """Return a page of operations of ``kinds``, newest first; ``states`` empty = all."""
-    query = select(operations).where(operations.c.project_id == project_id, operations.c.kind.in_(kinds))
-    if states:
-        query = query.where(operations.c.state.in_(states))
-    rows, following = await fetch_page(tx, query, _SORT, operations.c.id, page)
-    return Slice([OperationRow.of(row) for row in rows], following)
 
 
 async def find_open_or_done(tx: Tx, project_id: str, kind: str, spec: dict[str, Any]) -> OperationRow | None:
@@ -168,8 +163,10 @@ async def _locked(tx: Tx, operation_id: str) -> RowMapping | None:
 
 
 async def _end(tx: Tx, operation_id: str, state: OperationState, **columns: Any) -> None:
-    await _write(tx, operation_id, {"state": state, "ended_at": func.clock_timestamp(), **columns})
+    row = await _write(tx, operation_id, {"state": state, "ended_at": func.clock_timestamp(), **columns})
     await drop_refs(tx, OWNER, operation_id)
+    compact = {name: row[name] for name in ("id", "kind", "state", "done", "total", "unit")}
+    await announce(tx, row["project_id"], HookEvent.OPERATION_DONE, compact)
 
 
 async def _write(tx: Tx, operation_id: str, columns: dict[str, Any]) -> RowMapping:

@@ -284,6 +284,18 @@ async def test_labels_change_and_nothing_else(tenant: Tenant) -> None:
     assert (await tenant.client.patch(path, json={"labels": {}, "digest": "0"})).status_code == 422
 
 
+async def test_the_list_counts_and_says_when_it_changed(tenant: Tenant) -> None:
+    path = f"/v1/benchmarks/{(await tenant.post('/v1/benchmarks', {'manifest': manifest(item('a'))}))['id']}"
+    await tenant.post("/v1/benchmarks", {"manifest": manifest(item("a"), item("b"), name="other")})
+    listed = await tenant.client.get("/v1/benchmarks?sort=name&total=true&fields=name,counts")
+    assert [(b["name"], b["counts"]["ok"]) for b in listed.json()["data"]] == [("other", 2), ("set", 1)]
+    assert listed.json()["total"] == 2
+    same = {"If-None-Match": listed.headers["etag"]}
+    assert (await tenant.client.get("/v1/benchmarks", headers=same)).status_code == 304
+    await tenant.post(f"{path}/checks", {"items": {"a": {"state": "ok"}}}, 200)
+    assert (await tenant.client.get("/v1/benchmarks", headers=same)).status_code == 200
+
+
 async def test_scopes(tenant: Tenant) -> None:
     made = await tenant.post("/v1/benchmarks", {"manifest": manifest(item("a"))})
     path = f"/v1/benchmarks/{made['id']}"

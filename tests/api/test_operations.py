@@ -187,6 +187,10 @@ async def test_lists_hold_what_the_token_may_read(tenant: Tenant, other: Tenant)
     page = await tenant.get("/v1/operations?limit=2")
     assert [o["id"] for o in (await tenant.get(page["next"]))["data"]] == mine[:1]
     await tenant.get("/v1/operations?status=failed", 422)
+    tag = (await tenant.client.get("/v1/operations")).headers["etag"]
+    assert (await tenant.client.get("/v1/operations", headers={"If-None-Match": tag})).status_code == 304
+    await reported(tenant, mine[1], 7)
+    assert (await tenant.client.get("/v1/operations", headers={"If-None-Match": tag})).status_code == 200
     read, none = await tenant.token("benchmarks:read"), await tenant.token("runs:read")
     assert (await tenant.client.get("/v1/operations", headers=none)).json()["data"] == []
     path = f"/v1/operations/{mine[1]}"

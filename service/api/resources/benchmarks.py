@@ -11,6 +11,7 @@ from service.api.benchmark_import import import_manifest, import_uploaded
 from service.api.benchmark_view import Benchmark, ChecksRequest, Item, benchmark_view, item_view
 from service.api.conditional import none_match, revision_tag
 from service.api.json_body import StrictRoute
+from service.api.listing import UNCHANGED, ListQuery, Source, Values, answer_list, chosen, source
 from service.api.lookups import benchmark_or_404
 from service.api.operation_view import Operation
 from service.api.pagination import ListOf, Paging, next_link
@@ -20,7 +21,9 @@ from service.domain.benchmarks import ItemStatus
 from service.domain.errors import Conflict, Invalid
 from service.domain.tasks import LABELS, Sha256
 from service.store import audit, benchmarks
-from service.store.benchmarks import ItemFilter
+from service.store.benchmarks import Counted, ItemFilter
+from service.store.database import Tx
+from service.store.rows import Slice
 
 router = APIRouter(prefix="/v1/benchmarks", tags=["benchmarks"], route_class=StrictRoute)
 
@@ -34,6 +37,11 @@ class BenchmarkRequest(BaseModel):
     """As ``benchmark_manifest.schema.json`` says; for small ones."""
     manifest_sha256: Sha256 | None = None
     """A manifest (JSON, at most 256 MiB) that was uploaded as a blob."""
+
+
+class BenchmarkQuery(ListQuery):
+    name: Values = ()
+    version: Values = ()
 
 
 class BenchmarkPatch(BaseModel):
@@ -64,23 +72,20 @@ async def create_benchmark(body: BenchmarkRequest, caller: BenchmarksWrite, stat
     return await import_manifest(state, caller, body.manifest)
 
 
-@router.get("", operation_id="list_benchmarks", response_model=ListOf[Benchmark])
+@router.get("", operation_id="list_benchmarks", response_model=ListOf[Benchmark], responses=UNCHANGED)
 async def list_benchmarks(
-    request: Request,
-    caller: BenchmarksRead,
-    state: State,
-    page: Paging,
-    name: str | None = None,
-    version: str | None = None,
+    request: Request, caller: BenchmarksRead, state: State, page: Paging, query: Annotated[BenchmarkQuery, Query()]
 ) -> Response:
-    """List benchmarks, newest first. Filters: ``name``, ``version``, ``label.<name>=<value>``."""
-    only_known(request, ("name", "version", "limit", "cursor"), ("label.",))
-    labels = prefixed(request, "label.")
-    async with state.db.reading() as tx:
-        found = await benchmarks.list(tx, caller.project_id, page, name=name, version=version, labels=labels)
-        counts = await benchmarks.counts(tx, [row.id for row in found.items])
-    data = [benchmark_view(row, counts[row.id]) for row in found.items]
-    return answer(ListOf[Benchmark](data=data, next=next_link(request, found.next)))
+    """List benchmarks. Also takes ``label.<name>=<value>``. Sorts: created_at, name."""
+    values = {"name": query.name, "version": query.version}
+    listed = source(request, benchmarks.LISTING, caller.project_id, query, page, **values)
+
+    async def counted(tx: Tx) -> Slice[Counted]:
+        return await benchmarks.with_counts(tx, await listed.page(tx))
+
+    names = chosen(query.fields, Benchmark)
+    whole = Source(listed.fingerprint, counted, listed.count)
+    return await answer_list(request, state, whole, lambda of: benchmark_view(*of), names=names, total=query.total)
 
 
 @router.get(

@@ -8,9 +8,10 @@ from starlette.responses import Response
 from service.api.auth import Caller, State, TokenCaller
 from service.api.conditional import none_match, revision_tag
 from service.api.json_body import StrictRoute
+from service.api.listing import UNCHANGED, ListQuery, Values, answer_list, chosen, source
 from service.api.operation_view import Operation, operation_view
 from service.api.operation_waiting import OperationStream, Until, wait_for_operation
-from service.api.pagination import ListOf, Paging, next_link
+from service.api.pagination import ListOf, Paging
 from service.api.prefixed import only_known
 from service.api.rendering import answer
 from service.api.state import ApiState
@@ -23,25 +24,25 @@ from service.store import audit, operations
 from service.store.rows import OperationRow
 
 router = APIRouter(prefix="/v1/operations", tags=["operations"], route_class=StrictRoute)
+NO_KIND = ""
+"""Stands for none of them: a filter without values would let all through."""
 
 
-@router.get("", operation_id="list_operations", response_model=ListOf[Operation])
+class OperationQuery(ListQuery):
+    kind: Values = ()
+    state: Values = ()
+
+
+@router.get("", operation_id="list_operations", response_model=ListOf[Operation], responses=UNCHANGED)
 async def list_operations(
-    request: Request,
-    caller: TokenCaller,
-    state: State,
-    page: Paging,
-    kind: Annotated[list[str], Query(max_length=16, default_factory=list)],
-    of_state: Annotated[list[str], Query(max_length=16, alias="state", default_factory=list)],
+    request: Request, caller: TokenCaller, state: State, page: Paging, query: Annotated[OperationQuery, Query()]
 ) -> Response:
-    """List operations, newest first: those of kinds that the token may read. Filters: ``kind``, ``state``."""
-    only_known(request, ("kind", "state", "limit", "cursor"), ())
+    """List operations of the kinds that the token may read. Sorts: created_at."""
     readable = [name for name, found in KINDS.items() if caller.may(f"{found.noun}:read")]
-    kinds = [name for name in readable if not kind or name in kind]
-    async with state.db.reading() as tx:
-        found = await operations.list(tx, caller.project_id, page, kinds=kinds, states=of_state)
-    data = [operation_view(row) for row in found.items]
-    return answer(ListOf[Operation](data=data, next=next_link(request, found.next)))
+    kinds = tuple(name for name in readable if not query.kind or name in query.kind) or (NO_KIND,)
+    listed = source(request, operations.LISTING, caller.project_id, query, page, kind=kinds, state=query.state)
+    names = chosen(query.fields, Operation)
+    return await answer_list(request, state, listed, operation_view, names=names, total=query.total)
 
 
 @router.get(
