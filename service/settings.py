@@ -93,6 +93,19 @@ class GraderSettings(BaseModel):
     """Runtimes for running candidates' programs, best first; the first one that the engine offers is taken."""
 
 
+class WebhookSettings(BaseModel):
+    allow_private: bool = False
+    """Webhooks may be http and go to private addresses: for tests and development only."""
+    concurrency: int = Field(default=16, ge=1, le=256)
+    """Deliveries under way at once in an API process."""
+    timeout_s: float = Field(default=10, gt=0, le=30)
+    """Seconds that a receiver has, from the look-up of its name to its status."""
+    max_tries: int = Field(default=10, ge=1, le=20)
+    """Tries of one delivery before it is given up."""
+    disable_after: int = Field(default=20, ge=1)
+    """Failures in a row after which a webhook is disabled."""
+
+
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="WORKSTEAD_", env_nested_delimiter="__", extra="ignore")
 
@@ -110,6 +123,7 @@ class Settings(BaseSettings):
     api: ApiSettings = Field(default_factory=ApiSettings)
     worker: WorkerSettings = Field(default_factory=WorkerSettings)
     grader: GraderSettings = Field(default_factory=GraderSettings)
+    webhooks: WebhookSettings = Field(default_factory=WebhookSettings)
     log_level: str = "INFO"
     """Least serious log lines that are written: DEBUG, INFO, WARNING, ERROR."""
     crash_tests: bool = False

@@ -1,6 +1,7 @@
 """Composition root: settings → store, sandboxes, lifecycle → api, worker, grader, supervisor."""
 
 import asyncio
+import contextlib
 import signal
 import socket
 import sys
@@ -38,6 +39,7 @@ from service.store.blobs import BlobStore
 from service.store.database import Database
 from service.store.events import EventLog
 from service.store.notifications import Notifications
+from service.store.secret_box import SecretBox
 from service.supervisor.children import ChildSpec
 from service.supervisor.postgres import EmbeddedPostgres
 from service.supervisor.serve import serve as supervise
@@ -49,6 +51,7 @@ from service.workers.integrity import integrity_queue
 from service.workers.jobs import JobsConfig, run_jobs
 from service.workers.operations import operation_queue
 from service.workers.watchdog import Watching
+from service.workers.webhooks import Sending, WebhookSender
 
 T = TypeVar("T")
 
@@ -144,12 +147,28 @@ async def _api(settings: Settings, stack: AsyncExitStack) -> None:
         max_blob_bytes=settings.api.max_blob_bytes,
         max_archive_bytes=settings.api.max_archive_bytes,
         rates=Rates(**settings.api.rates.model_dump()),
+        private_webhooks=settings.webhooks.allow_private,
     )
-    state = ApiState(db, notifications, BlobStore(settings.blob_dir), config, reach=_crash_points(settings).reach)
+    box = SecretBox.at(settings.data_dir / "secrets" / "webhooks.key")
+    blobs = BlobStore(settings.blob_dir)
+    state = ApiState(db, notifications, blobs, config, reach=_crash_points(settings).reach, secrets=box)
     app = create_app(state)
     install_pages(app, Dashboard(db, page_caller))
     server = uvicorn.Server(uvicorn_config(app, settings.api.host, settings.api.port))
-    await server.serve()
+    sender = WebhookSender(db, notifications, box, Sending(**settings.webhooks.model_dump()))
+    await _serve_and_send(server, sender)
+
+
+async def _serve_and_send(server: uvicorn.Server, sender: WebhookSender) -> None:
+    """Serve until a signal; a sender that fails takes the process with it, and whoever started it starts it again."""
+    sending = asyncio.create_task(sender.run(), name="webhooks")
+    serving = asyncio.create_task(server.serve(), name="server")
+    await asyncio.wait({sending, serving}, return_when=asyncio.FIRST_COMPLETED)
+    server.should_exit = True
+    await serving
+    sending.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await sending
 
 
 async def _worker(settings: Settings, stack: AsyncExitStack) -> None:

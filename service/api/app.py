@@ -32,6 +32,7 @@ from service.api.resources import (
     tasks,
     tickets,
     tokens,
+    webhooks,
 )
 from service.api.state import ApiState
 
@@ -39,7 +40,7 @@ API_VERSION = "1"
 RESOURCES = (
     blobs, task_archives, tasks, benchmarks, operations, scaffolds, agents, runs, run_events, attempts, artifacts,
     integrity, gradings, changes, tokens, tickets, me, sessions, health, hosts,
-    projects,
+    projects, webhooks,
 )  # fmt: skip
 EXPOSED = ["ETag", "Link", "Location", "Retry-After", "X-Request-Id", "Idempotent-Replay", "Upload-Offset",
            "RateLimit", "RateLimit-Policy"]  # fmt: skip

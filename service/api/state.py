@@ -12,6 +12,7 @@ from service.api.rate_limits import Limiter, Rates
 from service.store.blobs import BlobStore
 from service.store.database import Database
 from service.store.notifications import Notifications
+from service.store.secret_box import SecretBox
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class ApiConfig:
     """Largest archive of a task, packed and unpacked, in bytes."""
     max_archives: int = 8
     """Most archives that this process receives at once."""
+    private_webhooks: bool = False
+    """Webhooks may be http and go to private addresses: tests and development."""
     max_streams: int = 500
     """Most event streams and long polls at once in this process."""
     rates: Rates = field(default_factory=Rates)
@@ -63,6 +66,8 @@ class ApiState:
     db: Database
     notifications: Notifications
     blobs: BlobStore
+    secrets: SecretBox = field(kw_only=True)
+    """Seals what must be readable again: webhooks' secrets."""
     config: ApiConfig = field(default_factory=ApiConfig)
     reach: Callable[[str], None] = _no_crash
     """Crash hook of the crash tests: called with the name of a point that was passed."""

@@ -13,7 +13,9 @@ from service.domain.ids import new_id
 from service.domain.run_states import Outcome, Phase
 from service.domain.tasks import GraderSpec, canonical_digest
 from service.domain.verdicts import ENDED_VERDICTS, Verdict, VerdictState, outcome_of
+from service.domain.webhooks import HookEvent
 from service.store import criteria, events
+from service.store.announcements import announce
 from service.store.cleaning import clean_json
 from service.store.database import Tx
 from service.store.fences import lock_run
@@ -131,6 +133,7 @@ async def finish(tx: Tx, grading_id: str, verdict: Verdict) -> GradingRow:
     await criteria.insert_all(tx, grading_id, verdict.criteria)
     run = await lock_run(tx, row["run_id"])
     await _log_verdict(tx, run, row)
+    await _announce(tx, run, row)
     await notify(tx, GRADINGS, f"{grading_id} {verdict.state}")
     if row["primary"]:
         await _combine(tx, await lock_run(tx, row["run_id"]))
@@ -152,6 +155,24 @@ async def _log_verdict(tx: Tx, run: RowMapping, row: RowMapping) -> None:
     payload["grading_id"] = row["id"]
     event = NewEvent(EventType.VERDICT, payload, f"grading:{row['id']}", 0, row["graded_at"])
     await events.append(tx, run["id"], run["attempt"], None, [event])
+
+
+async def _announce(tx: Tx, run: RowMapping, row: RowMapping) -> None:
+    names = (
+        "id",
+        "run_id",
+        "method",
+        "method_version",
+        "plan",
+        "primary",
+        "round",
+        "vote",
+        "state",
+        "score",
+        "max_score",
+    )
+    compact = {name: row[name] for name in (*names, "cause")} | {"labels": run["labels"]}
+    await announce(tx, row["project_id"], HookEvent.GRADING_DONE, compact, run["labels"])
 
 
 async def _combine(tx: Tx, run: RowMapping) -> None:

@@ -8,6 +8,7 @@ from sqlalchemy import RowMapping, func, select, update
 from service.domain.events import EventType, NewEvent
 from service.domain.run_states import Phase
 from service.store import events
+from service.store.announcements import announce_phase
 from service.store.database import Tx
 from service.store.notifications import QUEUE, RUNS
 from service.store.tables import runs
@@ -26,6 +27,7 @@ async def change_phase(tx: Tx, run: RowMapping, phase: Phase, **columns: Any) ->
     if changed["hold"] is not None:
         payload["hold"] = changed["hold"]
     await append_own(tx, changed, EventType.RUN_PHASE, payload)
+    await announce_phase(tx, run["id"], phase)
     await notify(tx, RUNS, f"{run['id']} {phase}")
     if phase is Phase.QUEUED:
         await notify(tx, QUEUE, run["id"])

@@ -15,6 +15,7 @@ from service.domain.operations import OperationState
 from service.domain.run_states import AttemptState, EndedBecause, Outcome, Phase, StopMode
 from service.domain.tasks import TaskManifest
 from service.domain.verdicts import VerdictState
+from service.domain.webhooks import DeliveryState
 
 T = TypeVar("T")
 Converters = Mapping[str, Callable[[Any], Any]]
@@ -361,6 +362,58 @@ class HostRow(_Row):
     def untrusted_runtimes(self) -> tuple[str, ...]:
         allowed = self.facts.get("untrusted_runtimes") or ()
         return tuple(r for r in self.runtimes if r in allowed)
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookRow(_Row):
+    """A webhook without its secret."""
+
+    id: str
+    project_id: str
+    url: str
+    events: tuple[str, ...]
+    labels: dict[str, str]
+    note: str
+    enabled: bool
+    failures: int
+    """In a row."""
+    created_at: datetime
+    disabled_at: datetime | None
+    CONVERT: ClassVar[Converters] = {"events": tuple}
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryRow(_Row):
+    id: int
+    webhook_id: str
+    message_id: str
+    """What the receiver sees as the message's id: the same at every try."""
+    type: str
+    payload: Json
+    state: DeliveryState
+    tries: int
+    last_status: int | None
+    last_error: str | None
+    created_at: datetime
+    next_at: datetime | None
+    ended_at: datetime | None
+    CONVERT: ClassVar[Converters] = {"state": DeliveryState}
+
+
+@dataclass(frozen=True, slots=True)
+class DueDelivery(_Row):
+    """A delivery that this process alone may send now. ``secret`` is sealed; ``tries`` counts this one."""
+
+    id: int
+    webhook_id: str
+    project_id: str
+    message_id: str
+    type: str
+    payload: Json
+    tries: int
+    url: str
+    secret: bytes
+    CONVERT: ClassVar[Converters] = {"secret": bytes}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from service.api.state import ApiConfig, ApiState
 from service.store.blobs import BlobStore
 from service.store.database import Database
 from service.store.notifications import Notifications
+from service.store.secret_box import SecretBox
 from service.supervisor.postgres import EmbeddedPostgres
 from tests.api.helpers import BASE, Tenant, make_tenant, served
 from tests.fixtures.postgres import database_template, new_database, postgres_server
@@ -38,7 +39,7 @@ async def state(shared_url: str, tmp_path: Path) -> AsyncIterator[ApiState]:
     db = Database(shared_url, pool_size=8)
     config = ApiConfig(public_url=BASE, max_json_bytes=1 << 20)
     async with Notifications(shared_url) as notifications:
-        yield ApiState(db, notifications, BlobStore(tmp_path / "blobs"), config)
+        yield ApiState(db, notifications, BlobStore(tmp_path / "blobs"), config, secrets=SecretBox(bytes(32)))
     await db.close()
 
 

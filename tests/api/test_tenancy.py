@@ -45,6 +45,7 @@ async def _everything(one: Tenant) -> dict[str, str]:
         "operation_id": await _operation(one),
         "token_id": token["id"],
         "host_id": "host-1",
+        **await _webhook(one),
         "project_id": one.project_id,
     }
 
@@ -60,6 +61,12 @@ async def _benchmark(one: Tenant, version: str = "1") -> Any:
 async def _operation(one: Tenant) -> str:
     async with one.state.db.transaction() as tx:
         return (await operations.create(tx, one.project_id, "benchmark_import", {"manifest_sha256": "0" * 64})).id
+
+
+async def _webhook(one: Tenant) -> dict[str, str]:
+    webhook = await one.post("/v1/webhooks", {"url": "https://hooks.example.com/", "events": ["*"]})
+    delivery = await one.post(f"/v1/webhooks/{webhook['id']}/test", None, 202)
+    return {"webhook_id": webhook["id"], "delivery_id": delivery["id"]}
 
 
 def _targets() -> list[tuple[str, str]]:

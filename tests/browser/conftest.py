@@ -14,6 +14,7 @@ from service.dashboard.visitor import Dashboard
 from service.store.blobs import BlobStore
 from service.store.database import Database
 from service.store.notifications import Notifications
+from service.store.secret_box import SecretBox
 from tests.api.conftest import quiet_logs
 from tests.api.helpers import Tenant, make_tenant, served
 from tests.browser.namespace import Namespace, own_namespace
@@ -39,7 +40,8 @@ async def site(namespace: Namespace, database_url: str, tmp_path: Path) -> Async
     """A project whose pages are served where the browser is, at ``SITE``."""
     db = Database(database_url, pool_size=8)
     async with Notifications(database_url) as notifications:
-        state = ApiState(db, notifications, BlobStore(tmp_path / "blobs"), ApiConfig(public_url=SITE))
+        blobs, box = BlobStore(tmp_path / "blobs"), SecretBox(bytes(32))
+        state = ApiState(db, notifications, blobs, ApiConfig(public_url=SITE), secrets=box)
         app = create_app(state)
         install(app, Dashboard(db, page_caller))
         sock = namespace.listen(PORT)
