@@ -8,6 +8,7 @@ import asyncio
 import json
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
@@ -46,6 +47,8 @@ class Sending:
     """Failures of a webhook in a row, over all its deliveries."""
     allow_private: bool = False
     scan_s: float = 5.0
+    pause: Callable[[int], float] = pause_s
+    """Tries → seconds until the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,7 @@ class WebhookSender:
             if outcome.error is None:
                 return await deliveries.succeeded(tx, due, outcome.status or 0)
             disable_after = 1 if outcome.status == GONE else self._sending.disable_after
-            pause = None if final else pause_s(due.tries)
+            pause = None if final else self._sending.pause(due.tries)
             return await deliveries.failed(tx, due, outcome.status, outcome.error, pause, disable_after)
 
         try:
