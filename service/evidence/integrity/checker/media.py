@@ -82,7 +82,7 @@ def _is_cut(path: Path, kind: str) -> bool:
             head = file.read(8)
             length = struct.unpack("<I" if kind != "aiff" else ">I", head[4:])[0] if len(head) == 8 else 0
             return length != 0xFFFFFFFF and length + 8 > size  # a stream's writer does not know its length
-        return kind == "mp4" and _boxes_end_beyond(file, size)
+        return kind == "mp4" and file.read(8)[4:] == b"ftyp" and _boxes_end_beyond(file, size)
 
 
 def _boxes_end_beyond(file: BinaryIO, size: int) -> bool:

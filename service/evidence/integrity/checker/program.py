@@ -75,7 +75,8 @@ def _end(pipe: int, one: _Reading) -> None:
     except PermissionError:
         pass  # it ended before it led a group
     _, status = os.waitpid(one.pid, 0)
-    print(json.dumps({"n": one.number, **_understood(one, status, late=late)}), flush=True)  # noqa: T201
+    # The number comes last: a reader that was taken over may have put one in as well.
+    print(json.dumps({**_understood(one, status, late=late), "n": one.number}), flush=True)  # noqa: T201
 
 
 def _understood(one: _Reading, status: int, *, late: bool) -> Result:
