@@ -5,6 +5,7 @@ holds up or alters a verdict: what cannot be made is ``unavailable`` with a caus
 """
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
@@ -126,9 +127,13 @@ async def _made(ctx: ReportContext, row: IntegrityRow, run_id: str, patience_s: 
 
 async def _try(ctx: ReportContext, entries: Sequence[ArtifactEntry], patience_s: float) -> IntegrityReport | str:
     """Return the report, or why there is none."""
+    began = time.monotonic()
     try:
         async with asyncio.timeout(patience_s):
-            return await make_report(entries, ctx.blobs.path, ctx.rooms)
+            report = await make_report(entries, ctx.blobs.path, ctx.rooms)
+        took_s = round(time.monotonic() - began, 3)
+        log.info("integrity_report", files=len(report.files), problems=report.problems, took_s=took_s)
+        return report
     except ReportUnavailable as error:
         log.warning("integrity_unavailable", cause=error.type, detail=error.detail)
         return error.type

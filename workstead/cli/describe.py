@@ -30,6 +30,8 @@ def describe(event: Event) -> list[str]:
             return [
                 one_line(f"{p.get('files')} files, {p.get('bytes')} bytes, digest {str(p.get('digest'))[:19]}", 140)
             ]
+        case "deliverable.checked":
+            return [one_line(f"{p.get('files')} files looked at, {p.get('problems') or 'none'} with problems", 140)]
         case "verdict":
             return [_words(p.get("method"), p.get("state"), _score(p.get("score"), p.get("max_score")))]
         case _:
