@@ -138,6 +138,9 @@ class ExecResult:
     usage: Usage | None = field(default=None, compare=False)
     left: bool = False
     """Of a call that was ``alone``: other processes were there when the program ended, and were killed."""
+    remains: tuple[str, ...] | None = field(default=None, compare=False)
+    """Of a call that was ``alone``: what then lay in the workspace and the scratch folders, not what lies deeper; cut
+    at 1 KiB. Null: not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from service.graders.test_cases.results import Cause, Result
 from service.graders.test_cases.settings import TestCasesSettings
 from service.graders.test_cases.tests_file import TestItem
 from service.sandboxes.contract import (
+    WORKSPACE,
     ExecResult,
     FileSource,
     LauncherLost,
@@ -43,6 +44,8 @@ class _Room:
     spent: bool = False
     """Whoever comes next gets another room."""
     oom_kills: int = 0
+    remains: tuple[str, ...] | None = None
+    """What the last program left, as far as it is known."""
 
 
 @dataclass(slots=True)
@@ -90,7 +93,7 @@ class Runner:
                 done = await self._exec(room, tool.run, item.input.encode(), limit_s)
         except (LauncherLost, TimeoutError):
             return await self._why_lost(room, item)
-        room.spent = room.spent or done.left
+        room.spent, room.remains = room.spent or done.left, done.remains
         seen = Observed(done, room.number, room.box.spec.runtime)
         result = judge(item.expected, self.settings.comparator, seen)
         if result.cause in (None, Cause.TIMEOUT, Cause.OUTPUT_LIMIT):
@@ -105,7 +108,7 @@ class Runner:
         """Give the test what every test finds: the program, and nothing of an earlier test."""
         fresh, room.used = not room.used, True
         try:
-            if not fresh:
+            if not fresh and room.remains != (f"{WORKSPACE}/{TOOLS[self.settings.language].file}",):
                 cleaned = await self._exec(room, CLEAN, b"", TOOL_S)
                 room.spent = cleaned.code != 0 or cleaned.left
             if not room.spent:

@@ -71,6 +71,8 @@ class Handles:
     def __init__(self, data_dir: Path) -> None:
         self.root = data_dir / SANDBOXES
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.shared = self.root / ".launcher"
+        self.shared.mkdir(mode=0o700, exist_ok=True)
 
     def home(self, sandbox_id: str) -> Path:
         """Return the directory; refuses an id that is no plain name (ids come back from labels and rows)."""
@@ -81,9 +83,6 @@ class Handles:
     def make_home(self, sandbox_id: str) -> Path:
         home = self.home(sandbox_id)
         home.mkdir(mode=0o700)
-        control = home / "control"
-        control.mkdir()
-        control.chmod(0o755)  # the umask must not hide it from the agent's uid
         return home
 
     def write(self, handle: Handle) -> None:

@@ -54,12 +54,18 @@ class LauncherLink:
     Every method raises LauncherLost once ``mark_lost`` or ``close`` was called, or when its own deadline passes.
     """
 
-    def __init__(self, control_dir: Path, key: bytes, *, may_key: bool, reconnect_s: float = 30.0) -> None:
-        """``may_key``: the sandbox was just made and never keyed. ``reconnect_s``: how long ``output`` waits for it."""
+    def __init__(
+        self, control_dir: Path, key: bytes, *, may_key: bool, reconnect_s: float = 30.0, shared: Path | None = None
+    ) -> None:
+        """``may_key``: the sandbox was just made and never keyed. ``reconnect_s``: how long ``output`` waits for it.
+
+        ``shared``: see ``install_launcher``.
+        """
         self.key = key
         self.rejected = 0
         """Connections that ended without having proved that they hold the key."""
         self._control_dir = control_dir
+        self._shared = shared
         self._may_key = may_key
         self._reconnect_s = reconnect_s
         self._listener: Listener | None = None
@@ -86,7 +92,7 @@ class LauncherLink:
 
     async def listen(self) -> None:
         """(Re)bind the socket (0666) in the control directory (0755) and put the launcher's files there. OSError."""
-        await asyncio.to_thread(install_launcher, self._control_dir)
+        await asyncio.to_thread(install_launcher, self._control_dir, self._shared)
         if self._listener is not None:
             await self._listener.close()
         self._listener = Listener(self._control_dir / SOCKET_NAME, self._new_peer)

@@ -1,7 +1,9 @@
 """Requests as fields, and what the launcher's answers mean."""
 
+import os
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from service.sandboxes.contract import Command, ExecResult, ToolFailed, Usage
 from service.sandboxes.docker.framing import MAX_MESSAGE, Violation, integer, pack, unpack
@@ -55,7 +57,7 @@ def read_answer(body: bytes) -> list[bytes]:
 
 def read_exec_result(fields: list[bytes]) -> ExecResult:
     """Raises Violation."""
-    if len(fields) not in (6, 10):  # a launcher of before measured nothing
+    if len(fields) not in (6, 11):  # a launcher of before measured nothing
         raise Violation("not a result")
     code, signal = integer(fields[0]), integer(fields[1])
     return ExecResult(
@@ -65,11 +67,11 @@ def read_exec_result(fields: list[bytes]) -> ExecResult:
         stderr=fields[5],
         truncated=fields[2] == b"1",
         timed_out=fields[3] == b"1",
-        usage=_usage(fields[6:9]) if len(fields) == 10 else None,
-        left=fields[-1] == b"1" and len(fields) == 10,
+        **({} if len(fields) == 6 else _measured(fields[6:])),
     )
 
 
-def _usage(fields: list[bytes]) -> Usage:
-    wall, cpu, rss = (integer(field) or 0 for field in fields)
-    return Usage(wall / 1e6, cpu / 1e6, rss)
+def _measured(fields: list[bytes]) -> dict[str, Any]:
+    wall, cpu, rss = (integer(field) or 0 for field in fields[:3])
+    names = tuple(os.fsdecode(name) for name in fields[4].split(b"\0")[:-1])
+    return {"usage": Usage(wall / 1e6, cpu / 1e6, rss), "left": fields[3] == b"1", "remains": names}

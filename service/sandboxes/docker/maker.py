@@ -58,7 +58,7 @@ class Maker:
         interpreter = await self._interpreter(spec, image)
         home, options = await self._host.run("workspace", HOST_CALL_S, lambda: self._prepare(sandbox_id, spec))
         key = os.urandom(KEY_BYTES)
-        link = LauncherLink(home / "control", key, may_key=True)
+        link = LauncherLink(home / "control", key, may_key=True, shared=self._handles.shared)
         await link.listen()
         try:
             place = self._place(sandbox_id, home, interpreter, kit_volume)

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from service.sandboxes.contract import EngineError, SandboxGone
@@ -42,14 +41,18 @@ class Traces:
         return sorted(found - {""})
 
     async def remove(self, sandbox_id: str, *, has_volume: bool = True) -> None:
-        """Remove whatever is left of a sandbox. Idempotent; raises EngineError, and can then be repeated."""
+        """Remove whatever is left of a sandbox. Idempotent; raises EngineError, and can then be repeated.
+
+        ``has_volume`` false: it is known to have no workspace on a disk.
+        """
         home = self._handles.home(sandbox_id)
         name = self.name(sandbox_id)
         await self._remove_container(name)
         if has_volume:
             with suppress(SandboxGone):
                 await self._engine.remove_volume(name)
-        await self._host.run("release", HOST_CALL_S, lambda: self._release(sandbox_id, home))
+            await self._host.run("release", HOST_CALL_S, lambda: self._store.release(home))
+        await self._host.run("forget", HOST_CALL_S, lambda: self._handles.forget(sandbox_id))
 
     async def _remove_container(self, name: str) -> None:
         for _ in range(_CONFLICT_TRIES):
@@ -64,10 +67,6 @@ class Traces:
                 return
             await asyncio.sleep(_CONFLICT_WAIT_S)
         raise EngineError("remove_failed", f"container {name} is not removed")
-
-    def _release(self, sandbox_id: str, home: Path) -> None:
-        self._store.release(home)
-        self._handles.forget(sandbox_id)
 
     def _local_ids(self) -> set[str]:
         root = self._handles.root

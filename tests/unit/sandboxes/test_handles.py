@@ -24,7 +24,6 @@ def test_a_handle_comes_back_equal_and_private(tmp_path: Path) -> None:
     assert (home / "handle.json").stat().st_mode & 0o777 == 0o600
     assert home.stat().st_mode & 0o777 == 0o700
     assert handles.root.stat().st_mode & 0o777 == 0o700
-    assert (home / "control").stat().st_mode & 0o777 == 0o755
     assert handles.ids() == ["sbx_1"]
 
 

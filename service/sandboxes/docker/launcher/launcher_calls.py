@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
+import os
 
 from launcher_command import Command
 from launcher_loop import Loop
 from launcher_process import Owner, Process, may_sweep, sweep
+from launcher_small import deque
 from launcher_wire import Refused, number, pack
 
 TYPE_CHECKING = False
@@ -16,6 +17,26 @@ if TYPE_CHECKING:
 RESULT_BYTES = 4 << 20
 MAX_RUNNING, MAX_CALLS, MAX_RESULTS, MAX_RESULT_BYTES, MAX_FORGOTTEN = 32, 256, 64, 16 << 20, 4096
 CALL_DRAIN_S = 0.5
+SCRATCH = (b"/tmp", b"/var/tmp", b"/dev/shm")
+REMAINS_BYTES = 1024
+
+
+def remains(folders: list[bytes]) -> bytes:
+    """What lies in the folders where programs can write, by name, each ended by a NUL; cut at 1 KiB."""
+    return b"".join([names(folder) for folder in folders])[:REMAINS_BYTES]
+
+
+def names(folder: bytes) -> bytes:
+    found = b""
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                found += entry.path + b"\0"
+                if len(found) > REMAINS_BYTES:
+                    break
+    except OSError as error:
+        return folder + b" " + os.strerror(error.errno or 0).encode() + b"\0"
+    return found
 
 
 class Call(Owner):
@@ -24,7 +45,7 @@ class Call(Owner):
     def __init__(self, loop: Loop, calls: Calls, fields: list[bytes], command: Command, alone: bool) -> None:
         self.loop, self.calls, self.command = loop, calls, command
         self.id, self.timeout_s, self.limit = fields[0], int(fields[1]) / 1000, int(fields[2])
-        self.alone, self.left = alone, False
+        self.alone, self.left, self.remains = alone, False, b""
         self.kept = (bytearray(), bytearray())
         self.truncated = self.timed_out = False
         self.process: Process | None = None
@@ -53,6 +74,7 @@ class Call(Owner):
     def reaped(self) -> None:
         if self.alone:
             self.left = sweep()
+            self.remains = remains([self.calls.workspace, *SCRATCH])
 
     def finished(self) -> None:
         if self.process is None:
@@ -63,7 +85,7 @@ class Call(Owner):
         ends = number(process.code), number(process.signal)
         used = number((process.wall_s or 0) * 1e6), number(process.cpu_s * 1e6), number(process.max_rss)
         left = b"1" if self.left else b""
-        self.result = pack(b"ok", *ends, *flags, bytes(self.kept[0]), bytes(self.kept[1]), *used, left)
+        self.result = pack(b"ok", *ends, *flags, bytes(self.kept[0]), bytes(self.kept[1]), *used, left, self.remains)
         self.kept = (bytearray(), bytearray())
         self.calls.ended(self)
 
@@ -74,8 +96,8 @@ class Calls:
     A result dropped (more than 64, or 16 MiB) or given up by the host leaves its id behind, so that it is not run twice.
     """
 
-    def __init__(self, loop: Loop, answer: Callable[[int, bytes], None]) -> None:
-        self.loop, self.answer = loop, answer
+    def __init__(self, loop: Loop, workspace: bytes, answer: Callable[[int, bytes], None]) -> None:
+        self.loop, self.workspace, self.answer = loop, workspace, answer
         self.known: dict[bytes, Call] = {}
         self.queue: deque[Call] = deque()
         self.running: set[Call] = set()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import select
-import socket
 import struct
-from collections import deque
 
 import launcher_wire as wire
 from launcher_files import Files
 from launcher_loop import Loop
 from launcher_output import Program
+from launcher_small import deque, socket
 
 HANDSHAKE_S = 10.0
 

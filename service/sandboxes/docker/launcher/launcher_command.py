@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 
+from launcher_small import signal
 from launcher_wire import Refused
 
 DEFAULT_PATH = b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

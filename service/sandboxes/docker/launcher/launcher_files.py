@@ -7,8 +7,8 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections import deque
 
+from launcher_small import deque
 from launcher_wire import DATA, HEADER, RESULT, TRANSFER, Refused, pack
 
 MAX_DOWNLOADS = 16

@@ -7,8 +7,6 @@ from __future__ import annotations
 import _thread
 import errno
 import os
-import signal
-import socket
 import struct
 import sys
 import time
@@ -19,6 +17,7 @@ from launcher_calls import Calls
 from launcher_channel import Channel, Hub
 from launcher_command import Command
 from launcher_output import Program
+from launcher_small import signal, socket
 from launcher_wire import Refused, number, pack, unpack
 
 CONNECT_S = 60
@@ -35,7 +34,7 @@ class Launcher(Hub):
     def __init__(self, path: str, workspace: str) -> None:
         super().__init__(os.fsencode(workspace))
         self.inherited = dict(os.environb)
-        self.calls = Calls(self.loop, self._answer)
+        self.calls = Calls(self.loop, self.workspace, self._answer)
         self.fresh: list[socket.socket] = []
         self.gate = _thread.allocate_lock()
         self.authenticated = False

@@ -7,12 +7,12 @@ from __future__ import annotations
 import fcntl
 import os
 import select
-import signal
 import sys
 import time
 
 from launcher_command import Command
 from launcher_loop import Loop
+from launcher_small import signal
 from launcher_wire import FRAME, TICK_S
 
 FIONREAD, F_GETPIPE_SZ = 0x541B, 1032  # `termios` is not in every minimal Python; fcntl has no such name before 3.10

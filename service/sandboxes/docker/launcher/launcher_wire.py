@@ -7,7 +7,8 @@ and its bytes. A unit test compares the two halves.
 from __future__ import annotations
 
 import struct
-from hashlib import sha256
+
+from launcher_small import sha256
 
 HELLO, CHALLENGE, PROOF, READY = 1, 2, 3, 4
 START, EXEC, FILE, CHUNK, COMMIT, READ, ACK, RESUME, FORGET = range(10, 19)

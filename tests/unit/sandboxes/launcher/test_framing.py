@@ -3,8 +3,10 @@
 import hashlib
 import hmac
 import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -19,7 +21,8 @@ def load_wire() -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with patch.object(sys, "path", [str(link_install.SOURCE), *sys.path]):
+        spec.loader.exec_module(module)
     return module
 
 
