@@ -1,5 +1,6 @@
 """The asynchronous client."""
 
+from collections.abc import AsyncIterator, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -7,6 +8,7 @@ import httpx
 
 from workstead._async.benchmarks import AsyncBenchmarks
 from workstead._async.blobs import AsyncBlobs
+from workstead._async.changes import follow_changes
 from workstead._async.gradings import AsyncGradings
 from workstead._async.hosts import AsyncHosts
 from workstead._async.http import AsyncTransport
@@ -14,9 +16,10 @@ from workstead._async.operations import AsyncOperations
 from workstead._async.projects import AsyncProjects
 from workstead._async.registry import AsyncAgents, AsyncScaffolds, AsyncTasks
 from workstead._async.runs import AsyncRuns
+from workstead._async.tickets import AsyncTickets
 from workstead._async.tokens import AsyncTokens
 from workstead.config import resolve
-from workstead.models import Me
+from workstead.models import Change, Me
 
 
 class AsyncClient:
@@ -52,8 +55,20 @@ class AsyncClient:
         self.benchmarks = AsyncBenchmarks(self._http, self.blobs, self.operations)
         self.gradings = AsyncGradings(self._http)
         self.tokens = AsyncTokens(self._http)
+        self.tickets = AsyncTickets(self._http)
         self.projects = AsyncProjects(self._http)
         self.hosts = AsyncHosts(self._http)
+
+    async def changes(
+        self, *, after: str | None = None, kinds: Sequence[str] | None = None, follow: bool = True
+    ) -> AsyncIterator[Change]:
+        """Yield changed resources, each as it is now, and wait for more; without ``follow`` stop at what there is.
+
+        ``after``: a change's cursor, or ``now``; without it all resources come first. Raises Gone for a cursor that is
+        too old, Problem, Disconnected.
+        """
+        async for change in follow_changes(self._http, after, kinds, follow=follow):
+            yield change
 
     async def me(self) -> Me:
         """Return what this token may do."""

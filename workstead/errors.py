@@ -2,7 +2,7 @@
 
 WorksteadError
   Problem            the server answered with a problem (RFC 9457); ``type`` is its stable slug
-    Unauthenticated 401 · Forbidden 403 · NotFound 404 · Conflict 409 · PreconditionFailed 412
+    Unauthenticated 401 · Forbidden 403 · NotFound 404 · Conflict 409 · Gone 410 · PreconditionFailed 412
     TooLarge 413 · Invalid 422 · RateLimited 429 · Unavailable 503 · ServerError other 5xx
   Disconnected       no usable answer after all retries
   ProtocolError      an answer that this client cannot understand (or that exceeds its bounds)
@@ -58,6 +58,12 @@ class Conflict(Problem):
     status_codes = (409,)
 
 
+class Gone(Problem):
+    """``cursor_expired``: what was deleted since the cursor is not known any more; begin without one."""
+
+    status_codes = (410,)
+
+
 class PreconditionFailed(Problem):
     status_codes = (412,)
 
@@ -85,7 +91,7 @@ class ServerError(Problem):
 _BY_STATUS: dict[int, type[Problem]] = {
     status: kind
     for kind in (
-        *(Unauthenticated, Forbidden, NotFound, Conflict, PreconditionFailed),
+        *(Unauthenticated, Forbidden, NotFound, Conflict, Gone, PreconditionFailed),
         *(TooLarge, Invalid, RateLimited, Unavailable, ServerError),
     )
     for status in kind.status_codes

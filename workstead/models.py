@@ -341,6 +341,25 @@ class Host(Model):
     """What keeps it from taking a run just now: ``reason``, ``detail``."""
 
 
+class Change(Model):
+    """A resource that changed, as it is now; ``body`` has its most needed members, by ``kind``."""
+
+    kind: str
+    id: str
+    revision: int = 0
+    deleted: bool = False
+    cursor: str
+    """Goes on after this one; keep it to resume."""
+    body: dict[str, Any] | None = None
+
+
+class Ticket(Model):
+    ticket: str
+    """Good once, as ``?ticket=…``."""
+    path: str
+    expires_at: datetime | None = None
+
+
 class Me(Model):
     project_id: str
     token_id: str | None = None

@@ -11,6 +11,8 @@ import httpx
 from workstead.errors import Disconnected, Problem, ProtocolError, problem_from
 
 RETRIED_STATUS = frozenset({429, 502, 503, 504})
+RATE_LIMITED_TIMES = 60
+"""How often a call that came too early is sent again, besides the retries: it was refused before anything was done."""
 READ_TIMEOUT_STREAM_S = 45.0
 """The server sends a heartbeat every 15 s."""
 READ_TIMEOUT_UPLOAD_S = 300.0
@@ -43,6 +45,7 @@ class AsyncTransport:
         path: str,
         *,
         json: Any = None,
+        content: bytes | None = None,
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
         wait_s: float = 0,
@@ -50,24 +53,27 @@ class AsyncTransport:
         """Return a 2xx or 304 answer. ``wait_s`` is how long the server may take on purpose. Raises Problem, Disconnected."""
         again = method in ("GET", "HEAD", "PUT", "DELETE") or "Idempotency-Key" in (headers or {})
         request = self._client.build_request(
-            method, path, json=json, params=params, headers=headers, timeout=self._timeout_s + wait_s
+            method, path, json=json, content=content, params=params, headers=headers, timeout=self._timeout_s + wait_s
         )
-        for tried in range(self.retries + 1):
-            last = tried == self.retries or not again
+        tried = refused = 0
+        while True:
+            last = tried >= self.retries or not again
             try:
                 response = await self._client.send(request)
             except httpx.TransportError as error:
                 if last:
                     raise Disconnected(f"{method} {path}: {type(error).__name__} {error}") from error
                 await self.pause(tried)
+                tried += 1
                 continue
             if response.is_success or response.status_code == 304:
                 return response
             problem = problem_from(response)
-            if last or not _worth_a_retry(problem):
+            slow_down = problem.type == "rate_limited" and refused < RATE_LIMITED_TIMES
+            if not slow_down and (last or not _worth_a_retry(problem)):
                 raise problem
-            await self.pause(tried, response.headers.get("Retry-After"))
-        raise Disconnected(f"{method} {path}: no attempt was made")
+            await self.pause(0 if slow_down else tried, response.headers.get("Retry-After"))
+            refused, tried = (refused + 1, tried) if slow_down else (refused, tried + 1)
 
     async def json(self, method: str, path: str, **options: Any) -> Any:
         """Return the answer's JSON. Raises also ProtocolError."""
