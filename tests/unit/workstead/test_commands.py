@@ -199,6 +199,8 @@ class TestLogs:
         answers = [ok(**run_body(attempt=1)), problem(409, "log_not_sealed"), page(*events)]
         result = server.run("runs", "logs", "run_1", answers=answers)
         assert result.stdout == "one two[red]text[/red]"
+        answers = [ok(**run_body(attempt=2)), problem(409, "log_not_sealed"), page(*events), page()]
+        assert server.run("runs", "logs", "run_1", answers=answers).stdout == "later"
 
     def test_every_byte_goes_to_a_file_and_never_over_one(self, server: Server, tmp_path: Path) -> None:
         answers = [ok(**run_body(attempt=1)), httpx.Response(200, content=b"\x1b[2J\x00")]
