@@ -15,7 +15,7 @@ from service.api import json_body
 from service.archives.contract import ArchiveKind, ArchiveLimits, Entry, Reader
 from service.archives.reading import reader_for
 from service.domain.errors import Invalid
-from service.domain.limits import MIB
+from service.domain.limits import KIB
 from service.domain.task_bundle import (
     FOLDERS,
     INSTRUCTION_FILE,
@@ -31,7 +31,7 @@ from service.store.blob_files import storage_errors
 from service.store.blobs import BlobStore
 from service.store.staging import StagedFile, Staging
 
-_BATCH = MIB
+_BATCH = 256 * KIB
 """Bytes that are handed to a thread at once."""
 
 
