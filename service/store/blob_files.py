@@ -12,8 +12,8 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Generator, Iterable
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -82,11 +82,16 @@ class NewFile:
 
     def keep(self) -> str:
         """Make it durable, move it to its place, return its digest."""
-        os.fchmod(self._file.fileno(), MODE)
-        os.fsync(self._file.fileno())
+        self.sync()
         sha = self.digest()
         install(self._root, self._path, sha)
         return sha
+
+    def sync(self) -> Path:
+        """Make it durable where it is; return where that is."""
+        os.fchmod(self._file.fileno(), MODE)
+        os.fsync(self._file.fileno())
+        return self._path
 
     def park(self) -> Path:
         """Close it and leave it where it is, for whoever makes it a blob later; return where that is."""
@@ -112,14 +117,32 @@ def new_file(root: Path) -> Generator[NewFile]:
 
 def install(root: Path, path: Path, sha: str) -> None:
     """Move the durable file ``path`` to the place of ``sha`` (one that is there only gets a new mtime)."""
-    with directory(root) as top, directory(Path(sha[:2]), parent=top, create=True) as shard:
-        fcntl.flock(shard, fcntl.LOCK_SH)
-        if _fresh(shard, sha):
-            path.unlink()
-            return
-        os.rename(path, sha[2:], dst_dir_fd=shard)
-        os.utime(sha[2:], dir_fd=shard, follow_symlinks=False)
-        os.fsync(shard)
+    install_all(root, [(path, sha)])
+
+
+def install_all(root: Path, files: Iterable[tuple[Path, str]]) -> None:
+    """As :func:`install` for many; a directory that several went into is made durable once."""
+    with directory(root) as top, ExitStack() as opened:
+        shards: dict[str, int] = {}
+        changed: set[int] = set()
+        for path, sha in files:
+            if sha[:2] not in shards:
+                shards[sha[:2]] = opened.enter_context(directory(Path(sha[:2]), parent=top, create=True))
+                fcntl.flock(shards[sha[:2]], fcntl.LOCK_SH)
+            if _place(path, shards[sha[:2]], sha):
+                changed.add(shards[sha[:2]])
+        for shard in changed:
+            os.fsync(shard)
+
+
+def _place(path: Path, shard: int, sha: str) -> bool:
+    """Return whether the directory changed."""
+    if _fresh(shard, sha):
+        path.unlink()
+        return False
+    os.rename(path, sha[2:], dst_dir_fd=shard)
+    os.utime(sha[2:], dir_fd=shard, follow_symlinks=False)
+    return True
 
 
 def touch(root: Path, sha: str) -> bool:

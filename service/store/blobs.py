@@ -9,12 +9,13 @@ import hashlib
 import os
 import tempfile
 import time
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Mapping
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from service.domain.errors import Invalid, TooLarge
 from service.store import blob_files, blob_refs
+from service.store.blob_batches import store_many
 from service.store.blob_files import CHUNK, check_digest, new_file
 from service.store.blob_refs import add_refs, drop_refs, project_has, project_sizes
 from service.store.database import Database
@@ -77,6 +78,13 @@ class BlobStore:
         with new_file(self.root) as file:
             file.write(data)
             return file.keep(), file.size
+
+    def store_many(self, blobs: Mapping[str, bytes]) -> None:
+        """Store small blobs by their digests, all durable on return. Blocks.
+
+        Raises Invalid("wrong_digest") before anything is kept, Unavailable("storage_full").
+        """
+        store_many(self.root, blobs)
 
     def staging(self) -> Staging:
         """Return a context for files that become blobs together or not at all."""

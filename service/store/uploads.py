@@ -37,7 +37,8 @@ class Uploads:
             try:
                 at = await _receive(fd, at, chunks, total)
             finally:
-                await asyncio.to_thread(os.fsync, fd)
+                if at < total:  # what is whole is made durable when it has been checked
+                    await asyncio.to_thread(os.fsync, fd)
             if at < total:
                 return False
             await asyncio.to_thread(self._complete, fd, path, sha)

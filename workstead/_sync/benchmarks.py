@@ -14,11 +14,9 @@ from workstead._sync.blobs import MAX_ROUNDS, SyncBlobs
 from workstead._sync.http import SyncTransport, parse_json
 from workstead._sync.operations import SyncOperations
 from workstead._sync.pages import pages
-from workstead.concurrency import each
 from workstead.errors import Conflict, Invalid, NotFound, problem_of
 from workstead.models import Benchmark, BenchmarkItem, Operation
 
-UPLOADS_AT_ONCE = 8
 IMPORT_WAIT_S = 10.0
 OnProgress = Callable[[int, int], None]
 """Called with (done, all) of files and items together; may be called from another thread."""
@@ -56,12 +54,7 @@ class SyncBenchmarks:
 
     def _upload(self, missing: list[str], sources: Mapping[str, Path | bytes], counter: "_Counter") -> None:
         counter.expect(len(missing))
-
-        def upload(sha256: str) -> None:
-            self._blobs.upload(sources[sha256], sha256, known_missing=True)
-            counter.one()
-
-        each(missing, upload, UPLOADS_AT_ONCE)
+        self._blobs.upload_all({sha256: sources[sha256] for sha256 in missing}, counter.brought)
 
     def _import(self, sha256: str, counter: "_Counter") -> Benchmark:
         # The same manifest twice is one benchmark; the key only tells the transport that repeating it is safe.
@@ -134,9 +127,9 @@ class _Counter:
         self._files = self._files_done + files
         self._tell()
 
-    def one(self) -> None:
+    def brought(self, files: int) -> None:
         with self._lock:
-            self._files_done += 1
+            self._files_done += files
         self._tell()
 
     def seen(self, operation: Operation) -> None:

@@ -3,18 +3,24 @@
 
 import io
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import httpx
 
 from workstead._sync.http import SyncTransport
-from workstead.errors import Conflict, Disconnected, Invalid, NotFound, Unavailable
+from workstead.concurrency import each
+from workstead.errors import Conflict, Disconnected, Invalid, NotFound, TooLarge, Unavailable
 
 CHUNK_BYTES = 1 << 20
 MAX_ROUNDS = 8
 ASKED_AT_ONCE = 5_000
+UPLOADS_AT_ONCE = 8
+SMALL_BYTES = 64 << 10
+"""Up to this size blobs share a request."""
+BATCH_BYTES = 1 << 20
+BATCH_BLOBS = 500
 
 
 class SyncBlobs:
@@ -61,6 +67,32 @@ class SyncBlobs:
             self._http.pause(tried)
         return before >= 0
 
+    def upload_all(self, sources: Mapping[str, Path | bytes], on_blob: Callable[[int], None] | None = None) -> None:
+        """Bring many blobs that the server misses: some at once, small ones many in one request.
+
+        ``on_blob`` is called with the number of blobs that a finished request brought, maybe from another thread.
+        Raises Problem, Disconnected, OSError.
+        """
+
+        def bring(batch: Sequence[str]) -> None:
+            self._bring(batch, sources)
+            if on_blob is not None:
+                on_blob(len(batch))
+
+        each(batches({sha: _size(source) for sha, source in sources.items()}), bring, UPLOADS_AT_ONCE)
+
+    def _bring(self, batch: Sequence[str], sources: Mapping[str, Path | bytes]) -> None:
+        if len(batch) > 1:
+            body = b"".join(_framed(sha, _content(sources[sha])) for sha in batch)
+            headers = {"Content-Type": "application/octet-stream", "Idempotency-Key": str(uuid.uuid4())}
+            try:
+                self._http.request("POST", "/v1/blobs:batch", content=body, headers=headers)
+                return
+            except (NotFound, TooLarge):
+                pass  # a server that takes no batches, or smaller ones
+        for sha in batch:
+            self.upload(sources[sha], sha, known_missing=True)
+
     def _put(self, source: Path | bytes, sha256: str, size: int, offset: int) -> bool:
         headers = {"Upload-Offset": str(offset), "Content-Length": str(size - offset)}
         headers["Content-Type"] = "application/octet-stream"
@@ -69,6 +101,28 @@ class SyncBlobs:
         except (httpx.TransportError, Conflict, Unavailable):
             return False
         return response.status_code == 201  # 204: the server saw the body end early
+
+
+def batches(sizes: Mapping[str, int]) -> list[list[str]]:
+    """Return the blobs of ``sizes`` (in bytes) so that small ones share a request, and large ones come first."""
+    found = [[sha] for sha, size in sizes.items() if size > SMALL_BYTES]
+    batch: list[str] = []
+    room = BATCH_BYTES
+    for sha in (sha for sha, size in sizes.items() if size <= SMALL_BYTES):
+        if batch and (len(batch) == BATCH_BLOBS or room < sizes[sha]):
+            found.append(batch)
+            batch, room = [], BATCH_BYTES
+        batch.append(sha)
+        room -= sizes[sha]
+    return [*found, batch] if batch else found
+
+
+def _framed(sha256: str, data: bytes) -> bytes:
+    return f"{sha256} {len(data)}\n".encode() + data
+
+
+def _content(source: Path | bytes) -> bytes:
+    return source if isinstance(source, bytes) else source.read_bytes()
 
 
 def _opened(source: Path | bytes) -> BinaryIO:

@@ -4,6 +4,7 @@ The names follow the IETF draft on resumable uploads: ``Upload-Offset`` (bytes t
 A digest that only other projects have is unknown here: whoever wants it uploads the bytes.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Annotated
@@ -14,6 +15,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from service.api.auth import Caller, State, TokenCaller
+from service.api.blob_batch import unpacked
 from service.api.downloads import FALLBACK_TYPE, download_headers, file_answer
 from service.api.json_body import StrictRoute
 from service.api.problems import problem
@@ -41,6 +43,10 @@ class MissingRequest(BaseModel):
     digests: list[Sha256] = Field(max_length=MAX_ASKED)
 
 
+class BlobList(View):
+    data: list[Blob]
+
+
 class MissingBlobs(View):
     missing: list[str]
     """Those of the digests that the project has not uploaded, each once, in the order asked."""
@@ -58,6 +64,28 @@ async def find_missing_blobs(body: MissingRequest, caller: TokenCaller, state: S
     async with state.db.reading() as tx:
         have = await blob_refs.project_has(tx, caller.project_id, body.digests)
     return answer(MissingBlobs(missing=[d for d in dict.fromkeys(body.digests) if d not in have]))
+
+
+@router.post(
+    ":batch",
+    operation_id="put_small_blobs",
+    response_model=BlobList,
+    status_code=201,
+    openapi_extra={"requestBody": {"required": True, "content": {FALLBACK_TYPE: {"schema": {"type": "string"}}}}},
+)
+async def put_small_blobs(request: Request, caller: TokenCaller, state: State) -> Response:
+    """Upload many small blobs in one body: for each ``<sha256> <bytes>``, a newline, and that many bytes.
+
+    At most 1 000 blobs, and the bytes of any other request's body. All of them are stored, or none: 422
+    ``wrong_digest``, ``bad_batch``.
+    """
+    _may_upload(caller)
+    blobs = unpacked(await request.body())
+    await asyncio.to_thread(state.blobs.store_many, blobs)
+    sizes = [(sha, len(data)) for sha, data in blobs.items()]
+    async with state.db.transaction() as tx:
+        await blob_refs.add_refs(tx, caller.project_id, "upload", caller.project_id, sizes)
+    return answer(BlobList(data=[Blob(sha256=sha, size_bytes=size) for sha, size in sizes]), 201)
 
 
 @router.head("/{sha256}", operation_id="head_blob", status_code=200)
