@@ -18,6 +18,7 @@ from workstead._async.registry import AsyncAgents, AsyncScaffolds, AsyncTasks
 from workstead._async.runs import AsyncRuns
 from workstead._async.tickets import AsyncTickets
 from workstead._async.tokens import AsyncTokens
+from workstead._async.webhooks import AsyncWebhooks
 from workstead.config import resolve
 from workstead.models import Change, Me
 
@@ -58,6 +59,7 @@ class AsyncClient:
         self.tickets = AsyncTickets(self._http)
         self.projects = AsyncProjects(self._http)
         self.hosts = AsyncHosts(self._http)
+        self.webhooks = AsyncWebhooks(self._http)
 
     async def changes(
         self, *, after: str | None = None, kinds: Sequence[str] | None = None, follow: bool = True

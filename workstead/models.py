@@ -360,6 +360,36 @@ class Ticket(Model):
     expires_at: datetime | None = None
 
 
+class Webhook(Model):
+    id: str
+    url: str = ""
+    events: list[str] = Field(default_factory=list[str])
+    labels: dict[str, str] = Field(default_factory=dict[str, str])
+    note: str = ""
+    enabled: bool = True
+    failures: int = 0
+    """In a row, over all its deliveries."""
+    created_at: datetime | None = None
+    disabled_at: datetime | None = None
+    secret: str | None = Field(default=None, repr=False)
+    """Only in the answer that creates it or gives it a new one."""
+
+
+class Delivery(Model):
+    id: str
+    """The receiver's ``webhook-id``."""
+    type: str = ""
+    state: str = ""
+    """pending | delivered | dead | …"""
+    tries: int = 0
+    last_status: int | None = None
+    last_error: str | None = None
+    payload: dict[str, Any] = Field(default_factory=dict[str, Any])
+    created_at: datetime | None = None
+    next_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
 class Me(Model):
     project_id: str
     token_id: str | None = None

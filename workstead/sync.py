@@ -19,6 +19,7 @@ from workstead._sync.registry import SyncAgents, SyncScaffolds, SyncTasks
 from workstead._sync.runs import SyncRuns
 from workstead._sync.tickets import SyncTickets
 from workstead._sync.tokens import SyncTokens
+from workstead._sync.webhooks import SyncWebhooks
 from workstead.config import resolve
 from workstead.models import Change, Me
 
@@ -59,6 +60,7 @@ class Client:
         self.tickets = SyncTickets(self._http)
         self.projects = SyncProjects(self._http)
         self.hosts = SyncHosts(self._http)
+        self.webhooks = SyncWebhooks(self._http)
 
     def changes(
         self, *, after: str | None = None, kinds: Sequence[str] | None = None, follow: bool = True

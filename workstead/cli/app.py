@@ -17,6 +17,7 @@ from workstead.cli.runs import runs_app
 from workstead.cli.server import serve
 from workstead.cli.tasks import tasks_app
 from workstead.cli.tokens import token_app, whoami
+from workstead.cli.webhooks import webhooks_app
 
 EXIT_CODES = (
     "Exit codes: 0 done (run, runs watch, grade: all graded) · 1 could not be done · 2 wrong usage · "
@@ -40,6 +41,7 @@ for name, group in (
     ("project", project_app),
     ("hosts", hosts_app),
     ("operations", operations_app),
+    ("webhooks", webhooks_app),
 ):
     app.add_typer(group, name=name)
 

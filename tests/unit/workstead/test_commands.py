@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 import pytest
@@ -323,6 +323,46 @@ class TestOperators:
         assert result.exit_code == 1
         assert "3 of 9 items" in result.stdout
         assert "\x1b" not in result.stdout
+
+
+class TestWebhooks:
+    HOOK: ClassVar[dict[str, Any]] = {"id": "whk_1", "url": "https://x", "events": ["*"], "secret": "whsec_new"}
+
+    def test_the_secret_is_all_that_standard_output_has(self, server: Server) -> None:
+        words = ["webhooks", "create", "https://x", "--event", "run.done", "--label", "a=b", "--note", "n"]
+        result = server.run(*words, answers=[httpx.Response(201, json=self.HOOK)])
+        assert result.stdout == "whsec_new\n"
+        assert json.loads(server.script.bodies[0]) == {
+            "url": "https://x",
+            "events": ["run.done"],
+            "labels": {"a": "b"},
+            "note": "n",
+        }
+        assert server.run("webhooks", "rotate", "whk_1", answers=[ok(**self.HOOK)]).stdout == "whsec_new\n"
+
+    def test_lists_show_no_secret_and_no_escape(self, server: Server) -> None:
+        hook = {**self.HOOK, "note": HOSTILE, "failures": 3, "enabled": False}
+        result = server.run("webhooks", "list", answers=[page(hook)])
+        assert "disabled after 3 failures" in result.stdout
+        assert "whsec_" not in result.stdout
+        delivery = {"id": "msg_1", "type": "run.done", "state": "dead", "last_error": HOSTILE}
+        result = server.run("webhooks", "deliveries", "whk_1", "--state", "dead", answers=[page(delivery)])
+        assert "\x1b" not in result.stdout
+        assert server.script.requests[0].url.params["state"] == "dead"
+
+    @pytest.mark.parametrize(
+        ("words", "asked"),
+        [
+            (["test", "whk_1"], ("POST", "/v1/webhooks/whk_1/test")),
+            (["redeliver", "whk_1", "msg_1"], ("POST", "/v1/webhooks/whk_1/deliveries/msg_1/redeliver")),
+            (["enable", "whk_1"], ("PATCH", "/v1/webhooks/whk_1")),
+            (["disable", "whk_1"], ("PATCH", "/v1/webhooks/whk_1")),
+            (["delete", "whk_1"], ("DELETE", "/v1/webhooks/whk_1")),
+        ],
+    )
+    def test_each_command_asks_for_its_own(self, server: Server, words: list[str], asked: tuple[str, str]) -> None:
+        assert server.run("webhooks", *words, answers=[ok(id="x", type="t", state="pending")]).exit_code == 0
+        assert server.asked == [asked]
 
 
 @pytest.mark.parametrize("words", [["whoami"], ["runs", "list"], ["hosts", "list"], ["operations", "list"]])
