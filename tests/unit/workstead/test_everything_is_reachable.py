@@ -1,0 +1,153 @@
+"""Every operation of the API has a method of the client that calls it; the few without one have a reason."""
+
+import json
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.architecture.repository import ROOT
+from workstead.aio import AsyncClient
+from workstead.errors import WorksteadError
+from workstead.task_dir import Bundle
+
+OPENAPI: dict[str, Any] = json.loads((ROOT / "api_schema" / "openapi.json").read_text())
+Call = Callable[[AsyncClient, Path], Awaitable[object] | AsyncIterator[object]]
+SHA = "0" * 64
+
+NOT_FOR_CLIENTS = {
+    "healthz": "for whatever restarts the process",
+    "metrics": "for Prometheus",
+    "log_in": "for browsers: a program sends its token",
+    "log_out": "for browsers",
+    "append_blob": "another way of put_blob, for clients that cannot set Upload-Offset on PUT",
+    "get_blob": "the bytes of a task's file; a program has them, a person downloads artifacts",
+}
+CALLS: dict[str, Call] = {
+    "readyz": lambda c, _: c.ready(),
+    "get_me": lambda c, _: c.me(),
+    "list_agents": lambda c, _: c.agents.list(),
+    "create_agent": lambda c, _: c.agents.create("s@1"),
+    "get_agent": lambda c, _: c.agents.get("agt_1"),
+    "list_benchmarks": lambda c, _: c.benchmarks.list(),
+    "create_benchmark": lambda c, _: c.benchmarks.create({"items": []}, {}),
+    "delete_benchmark": lambda c, _: c.benchmarks.delete("bench_1"),
+    "get_benchmark": lambda c, _: c.benchmarks.get("bench_1"),
+    "label_benchmark": lambda c, _: c.benchmarks.set_labels("bench_1", {}),
+    "check_benchmark": lambda c, _: c.benchmarks.set_checks("bench_1", {}),
+    "list_benchmark_items": lambda c, _: c.benchmarks.items("bench_1"),
+    "find_missing_blobs": lambda c, _: c.blobs.missing({SHA}),
+    "head_blob": lambda c, _: c.blobs.offset(SHA),
+    "put_blob": lambda c, folder: c.blobs.upload(folder / "file", SHA),
+    "put_small_blobs": lambda c, _: c.blobs.upload_all({SHA: b"x", "1" * 64: b"y"}),
+    "list_all_gradings": lambda c, _: c.gradings.list(),
+    "get_grading": lambda c, _: c.gradings.get("grd_1"),
+    "list_criteria": lambda c, _: c.gradings.criteria("grd_1"),
+    "list_hosts": lambda c, _: c.hosts.list(),
+    "get_host": lambda c, _: c.hosts.get("a"),
+    "change_host": lambda c, _: c.hosts.cordon("a"),
+    "drain_host": lambda c, _: c.hosts.drain("a"),
+    "list_operations": lambda c, _: c.operations.list(),
+    "get_operation": lambda c, _: c.operations.get("op_1"),
+    "cancel_operation": lambda c, _: c.operations.cancel("op_1"),
+    "list_projects": lambda c, _: c.projects.list(),
+    "create_project": lambda c, _: c.projects.create("p"),
+    "get_project": lambda c, _: c.projects.get("prj_1"),
+    "change_project": lambda c, _: c.projects.change("prj_1", max_runs=1),
+    "list_runs": lambda c, _: c.runs.list(),
+    "create_run": lambda c, _: c.runs.create("task_1", "agt_1"),
+    "delete_run": lambda c, _: c.runs.delete("run_1"),
+    "get_run": lambda c, _: c.runs.get("run_1"),
+    "get_archive": lambda c, folder: c.runs.archive("run_1", folder / "new"),
+    "list_artifacts": lambda c, _: c.runs.artifacts("run_1"),
+    "get_artifact": lambda c, folder: c.runs.download("run_1", "a/b", folder / "new"),
+    "list_attempts": lambda c, _: c.runs.attempts("run_1"),
+    "get_attempt": lambda c, _: c.runs.attempt("run_1", 1),
+    "get_log": lambda c, folder: c.runs.log("run_1", 1, "stdout", folder / "new"),
+    "list_run_events": lambda c, _: c.runs.events_page("run_1"),
+    "list_gradings": lambda c, _: c.runs.gradings("run_1"),
+    "regrade_run": lambda c, _: c.runs.regrade("run_1"),
+    "get_integrity": lambda c, _: c.runs.integrity("run_1"),
+    "make_integrity": lambda c, _: c.runs.make_integrity("run_1"),
+    "stop_run": lambda c, _: c.runs.stop("run_1"),
+    "list_scaffolds": lambda c, _: c.scaffolds.list(),
+    "register_scaffold": lambda c, _: c.scaffolds.register(Bundle({"name": "s", "version": "1"})),
+    "get_scaffold": lambda c, _: c.scaffolds.get("s@1"),
+    "list_tasks": lambda c, _: c.tasks.list(),
+    "create_task": lambda c, _: c.tasks.create(Bundle({"name": "t"})),
+    "get_task": lambda c, _: c.tasks.get("task_1"),
+    "list_changes": lambda c, _: c.changes(),
+    "create_ticket": lambda c, _: c.tickets.create("/v1/changes"),
+    "list_webhooks": lambda c, _: c.webhooks.list(),
+    "create_webhook": lambda c, _: c.webhooks.create("https://x", ["*"]),
+    "delete_webhook": lambda c, _: c.webhooks.delete("whk_1"),
+    "get_webhook": lambda c, _: c.webhooks.get("whk_1"),
+    "change_webhook": lambda c, _: c.webhooks.change("whk_1", enabled=True),
+    "list_deliveries": lambda c, _: c.webhooks.deliveries("whk_1"),
+    "redeliver": lambda c, _: c.webhooks.redeliver("whk_1", "msg_1"),
+    "rotate_webhook": lambda c, _: c.webhooks.rotate("whk_1"),
+    "test_webhook": lambda c, _: c.webhooks.test("whk_1"),
+    "list_tokens": lambda c, _: c.tokens.list(),
+    "create_token": lambda c, _: c.tokens.create(["runs:read"]),
+    "revoke_token": lambda c, _: c.tokens.revoke("tok_1"),
+}
+
+
+def operations() -> dict[str, tuple[str, str]]:
+    """Return operationId → (method, path template)."""
+    return {
+        operation["operationId"]: (method.upper(), path)
+        for path, item in OPENAPI["paths"].items()
+        for method, operation in item.items()
+        if method in ("get", "head", "put", "post", "patch", "delete")
+    }
+
+
+class Refusing(httpx.AsyncBaseTransport):
+    """Answers only what lets a call of several steps go on, and keeps what was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        self.asked.append((request.method, request.url.path))
+        if request.url.path == "/v1/blobs:missing":
+            return httpx.Response(200, json={"missing": []})
+        status = 404 if request.method == "HEAD" else 409
+        return httpx.Response(status, json={"type": "urn:workstead:problem:refused"})
+
+
+def test_each_has_a_method_or_a_reason() -> None:
+    assert sorted(operations()) == sorted({*CALLS, *NOT_FOR_CLIENTS})
+    assert not set(CALLS) & set(NOT_FOR_CLIENTS)
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+async def test_the_method_calls_it(name: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x")
+    if name not in operations():
+        pytest.fail(f"{name} is no operation of the API any more")
+    asked = await _asked(CALLS[name], tmp_path)
+    method, template = operations()[name]
+    pattern = re.compile(
+        re.sub(r"\\\{path\\\}", ".+", re.sub(r"\\\{(?!path\\\})\w+\\\}", "[^/]+", re.escape(template)))
+    )
+    assert [1 for used, path in asked if used == method and pattern.fullmatch(path)], (asked, method, template)
+
+
+async def _asked(call: Call, folder: Path) -> list[tuple[str, str]]:
+    transport = Refusing()
+    async with AsyncClient("http://there", "wst_x", retries=0, transport=transport) as client:
+        try:
+            result = call(client, folder)
+            if isinstance(result, AsyncIterator):
+                async for _ in result:
+                    break
+            else:
+                await result
+        except (WorksteadError, httpx.HTTPError):
+            pass
+    return transport.asked
