@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.workstead.importers.sets import DEMO, checked, read
@@ -73,6 +73,9 @@ def test_a_valid_item_with_anything_somewhere(place: tuple[int, tuple[Any, ...]]
 
 @settings(max_examples=100, deadline=None)
 @given(st.text(st.sampled_from("-+.0123456789eENaInfity"), max_size=30))
+@example("1e-99999")
+@example("1E308")
+@example("1e309")
 def test_numbers_never_explode(text: str) -> None:
     try:
         value = parse_json(text.encode())
