@@ -83,7 +83,7 @@ class TaskMaker:
             draft,
             program_text(item, s.language, s.per_test_s),
             hidden=hidden,
-            grader={"submission": f"output/{file}", "language": s.language},
+            grader={"language": s.language},
             facets=_facets("a", item.tags, "fixed"),
             price=posted(item.price, draft),
             wall_clock_s=WALL_CLOCK_S,
