@@ -6,10 +6,13 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import typer
 
 from tests.architecture.repository import ROOT, files
+from workstead.cli.app import app
 
 _SHELL_BLOCK = re.compile(r"```(?:sh|shell|bash|console)\n(.*?)```", re.DOTALL)
+_RUNNING = re.compile(r"```sh run\n(.*?)```", re.DOTALL)
 _MAKE = re.compile(r"(?:^|`|&& |\$ )make ([a-z][a-z-]*)", re.MULTILINE)
 _PATH = re.compile(r"`((?:service|workstead|tests|tools|docs|sandbox_images|migrations|api_schema)/[\w./-]*)`")
 _DOCUMENTS = sorted(path for path in files() if path.suffix == ".md" and "data" not in path.parts)
@@ -46,3 +49,25 @@ def test_commands_that_others_start_are_executable() -> None:
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     assert scripts == {"workstead": "workstead.cli:main"}
+
+
+def test_every_command_in_the_readme_exists() -> None:
+    known = _commands(typer.main.get_command(app))
+    groups = {words.split()[0] for words in known if " " in words}
+    typed = re.findall(r"workstead ([a-z]+)(?: ([a-z]+))?", _typed((ROOT / "README.md").read_text()))
+    named = {f"{first} {second}" if second and first in groups else first for first, second in typed}
+    assert {"run", "runs list", "token create", "benchmarks import"} <= named
+    assert sorted(named - known) == []
+
+
+def _typed(text: str) -> str:
+    return "\n".join([*_SHELL_BLOCK.findall(text), *re.findall(r"`(workstead [^`]+)`", text), *_RUNNING.findall(text)])
+
+
+def _commands(command: object) -> set[str]:
+    """Return what may follow ``workstead``: a command, a group, or a group and its command."""
+    found: set[str] = set()
+    inner_commands: dict[str, object] = getattr(command, "commands", {})
+    for name, inner in inner_commands.items():
+        found |= {name, *(f"{name} {words}" for words in _commands(inner))}
+    return found

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.journeys.stack import Stack
-from workstead.errors import Forbidden
+from workstead.errors import Forbidden, Unauthenticated
 from workstead.sync import Client
 
 WORKSTEAD = Path(sys.executable).with_name("workstead")
@@ -43,11 +44,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def environment(stack: Stack) -> dict[str, str]:
+    return {**os.environ, "WORKSTEAD_URL": stack.url, "WORKSTEAD_TOKEN": stack.token, "COLUMNS": "200"}
+
+
 def workstead(stack: Stack, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "WORKSTEAD_URL": stack.url, "WORKSTEAD_TOKEN": stack.token, "COLUMNS": "200"}
     return subprocess.run(
         [WORKSTEAD, *arguments],
-        env=env,
+        env=environment(stack),
         capture_output=True,
         text=True,
         timeout=100,
@@ -102,12 +106,77 @@ def test_one_run_can_be_looked_at(stack: Stack, folder: Path) -> None:
     assert workstead(stack, "artifacts", "get", run.id, "output/answers.json", "-o", target).returncode == 0
     assert json.loads(target.read_text()) == {"n": 7}
     assert workstead(stack, "artifacts", "get", run.id, "output/answers.json", "-o", target).returncode == 1
-    with Client(stack.url, stack.token) as client:
-        client.runs.delete(run.id)
+    everything = folder / "everything"
+    assert workstead(stack, "artifacts", "get", run.id, "--all", "-o", everything).returncode == 0
+    assert json.loads((everything / "output/answers.json").read_text()) == {"n": 7}
+    assert "[red]seven[/red]" in workstead(stack, "runs", "logs", run.id).stdout
+    again = workstead(stack, "grade", run.id)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "1/1" in again.stdout
+    deleted = workstead(stack, "runs", "delete", run.id)
+    assert deleted.returncode == 0
+    assert workstead(stack, "runs", "show", run.id).returncode == 1
+
+
+def test_interrupted_watching_leaves_the_run_which_is_then_stopped(stack: Stack, folder: Path) -> None:
+    slow = {"name": "cli-slow", "version": "1", "argv": ["bash", "-c", "echo at work; sleep 50"]}
+    (folder / "slow.json").write_text(json.dumps(slow))
+    label = "batch=interrupted"
+    arguments = ["run", folder / "graded", "--scaffold", folder / "slow.json", "--label", label]
+    watching = subprocess.Popen(
+        [WORKSTEAD, *arguments], env=environment(stack), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert watching.stdout is not None
+    assert any("at work" in line for line in watching.stdout)
+    watching.send_signal(signal.SIGINT)
+    _, said = watching.communicate(timeout=20)
+    assert watching.returncode == 130
+    assert f"`workstead runs stop --label {label}` stops them" in said
+    run = json.loads(workstead(stack, "runs", "list", "--label", label, "--json").stdout)
+    assert run["phase"] == "running"
+    live = workstead(stack, "runs", "logs", run["id"])
+    assert live.stdout == "at work\n"
+    assert workstead(stack, "runs", "stop", "--label", label).returncode == 1  # nobody said yes
+    assert workstead(stack, "runs", "stop", "--label", label, "--yes", "--mode", "discard").returncode == 0
+    followed = workstead(stack, "runs", "watch", "--label", label)
+    assert followed.returncode == 3, followed.stdout + followed.stderr
+    assert "cancelled" in followed.stdout
+
+
+def test_doctor_of_a_running_service(stack: Stack) -> None:
+    done = workstead(stack, "doctor", "--json", "--data-dir", stack.data_dir)
+    rows = {row["what"]: row for row in map(json.loads, done.stdout.splitlines())}
+    assert done.returncode == 0, done.stdout + done.stderr
+    for what in ("service", "database", "clock", "runtime runc"):
+        assert rows[what]["state"] == "ok", rows[what]
+    assert "at this version's revision" in rows["database"]["said"]
+
+
+def test_a_token_made_through_the_api_is_listed_and_revoked(stack: Stack) -> None:
+    made = workstead(stack, "token", "create", "--scope", "runs:read", "--note", "short", "--expires-in", "15m")
+    assert made.returncode == 0, made.stderr
+    with Client(stack.url, made.stdout.strip()) as client:
+        me = client.me()
+        assert (me.scopes, me.note, me.expires_at is None) == (["runs:read"], "short", False)
+        assert workstead(stack, "token", "revoke", str(me.token_id)).returncode == 0
+        with pytest.raises(Unauthenticated):
+            client.me()
+    assert "admin" in workstead(stack, "whoami").stdout
+
+
+def test_hosts_and_projects_are_an_operators(stack: Stack) -> None:
+    host = json.loads(workstead(stack, "hosts", "list", "--json").stdout)
+    assert host["slots"] >= 1
+    assert "cordoned" in workstead(stack, "hosts", "cordon", host["id"]).stdout
+    assert "cordoned" not in workstead(stack, "hosts", "uncordon", host["id"]).stdout
+    assert workstead(stack, "project", "create", "lab", "--max-runs", "3").returncode == 0
+    assert "no limit" in workstead(stack, "project", "set", "lab", "--max-runs", "none").stdout
+    assert "lab" in workstead(stack, "project", "list").stdout
 
 
 def test_a_token_made_on_the_server_opens_its_scope_only(stack: Stack) -> None:
-    command = [WORKSTEAD, "token", "create", "--scope", "runs:read", "--note", "journey"]
+    command = [WORKSTEAD, "token", "create", "--local", "--scope", "runs:read", "--note", "journey"]
     env = {**os.environ, "WORKSTEAD_DATA_DIR": str(stack.data_dir)}
     made = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=True)
     with Client(stack.url, made.stdout.strip()) as client:
