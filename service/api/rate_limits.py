@@ -15,7 +15,7 @@ MAX_KNOWN = 10_000
 UNCHANGED_COST = 0.1
 """What a 304 costs."""
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
-_UPLOADS = ("/v1/blobs/", "/v1/tasks", "/v1/benchmarks")
+_UPLOADS = ("/v1/blobs", "/v1/tasks", "/v1/benchmarks")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
 """Nothing of another project can be reached, told apart from nothing, or seen in a list or stream."""
 
 import asyncio
+import json
 import random
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -9,11 +11,11 @@ import pytest
 from service.api.app import describe
 from service.store import operations
 from tests.api.helpers import Tenant, file_entry
-from tests.api.test_events import SSE, collect
+from tests.api.test_events import SSE, collect, frames, opened
 
 LISTS = (
     *("/v1/runs?total=true", "/v1/tasks", "/v1/agents", "/v1/scaffolds", "/v1/tokens", "/v1/benchmarks"),
-    "/v1/operations",
+    *("/v1/operations", "/v1/gradings", "/v1/changes"),
 )
 BODIES: dict[str, Any] = {
     "/v1/runs/{run_id}/stop": {"mode": "discard"},
@@ -22,7 +24,7 @@ BODIES: dict[str, Any] = {
 }
 
 
-async def _everything(one: Tenant) -> dict[str, str]:
+async def everything(one: Tenant) -> dict[str, str]:
     """Make one of each kind of thing; return the values of all path parameters."""
     digest = await one.blob(b"content of " + one.project_id.encode())
     task = await one.task(name="t/all")
@@ -77,7 +79,7 @@ def _targets() -> list[tuple[str, str]]:
 
 @pytest.mark.fault(57)
 async def test_every_foreign_id_is_the_same_404_as_an_unknown_one(tenant: Tenant, other: Tenant) -> None:
-    theirs = await _everything(other)
+    theirs = await everything(other)
     unknown = {k: v if k in ("n", "stream", "path") else _unlike(v) for k, v in theirs.items()}
     targets = [t for t in _targets() if t[0] not in ("PUT", "PATCH")]
     assert len(targets) >= 18
@@ -112,21 +114,33 @@ async def test_lists_and_streams_hold_no_foreign_rows(tenant: Tenant, other: Ten
         made[one.project_id] |= await _one_of(one, chance, step)
     for one, foreign in ((tenant, other), (other, tenant)):
         for path in LISTS:
-            text = (
-                await one.client.get(f"{path}{'&' if '?' in path else '?'}limit=500" if "tokens" not in path else path)
-            ).text
+            text = (await one.client.get(f"{path}{'&' if '?' in path else '?'}limit=500")).text
             assert not [i for i in made[foreign.project_id] if i in text], path
         runs = (await one.get("/v1/runs?limit=500"))["data"]
         assert {r["id"] for r in runs} == {i for i in made[one.project_id] if i.startswith("run_")}
         ids = ",".join(sorted(i for i in made[foreign.project_id] if i.startswith("run_"))[:200])
         if ids:
             assert (await one.get(f"/v1/runs?ids={ids}"))["data"] == []
+        told = await _told(url, one)
+        assert {i for i in told if i.startswith("run_")} == {r["id"] for r in runs}
+        assert not told & made[foreign.project_id]
         for run in runs[:2]:
             await one.finish(run["id"])
             streamed = await collect(url, one, run["id"])
             assert all(run["id"] in f["data"] for f in streamed if "data" in f)
             answer = await foreign.client.get(f"/v1/runs/{run['id']}/events", headers=SSE)
             assert answer.status_code == 404
+
+
+async def _told(url: str, one: Tenant) -> set[str]:
+    """Ids that the stream of changes tells within a second."""
+    told: set[str] = set()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(1), opened(f"{url}/v1/changes", one.bearer) as response:
+            async for frame in frames(response):
+                if "data" in frame:
+                    told.add(json.loads(frame["data"])["id"])
+    return told
 
 
 async def _one_of(one: Tenant, chance: random.Random, step: int) -> set[str]:

@@ -88,7 +88,7 @@ async def put_small_blobs(request: Request, caller: TokenCaller, state: State) -
     return answer(BlobList(data=[Blob(sha256=sha, size_bytes=size) for sha, size in sizes]), 201)
 
 
-@router.head("/{sha256}", operation_id="head_blob", status_code=200)
+@router.head("/{sha256}", operation_id="head_blob", response_class=Response, status_code=200)
 async def head_blob(sha256: Sha, caller: TokenCaller, state: State) -> Response:
     """Tell how much is there: 200 all of it, 204 ``Upload-Offset`` bytes of a broken upload, 404 nothing."""
     _may_upload(caller)
