@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ def read(path, kind):
     if word == "spin":
         while True: pass
     if word == "crash": os.kill(os.getpid(), signal.SIGSEGV)
-    if word == "eat": return bytearray(8 << 30)
+    if word == "eat": return bytearray(1536 << 20)
     if word == "raise": raise KeyError("\\x1b[2J<script>")
     if word == "deep": return read(path, kind)
     if word == "stray":
@@ -56,7 +57,9 @@ def _run(folder: Path, words: list[str], *argv: str) -> list[dict[str, Any]]:
 
 def test_each_file_has_its_line_whatever_its_reader_does(tmp_path: Path) -> None:
     words = ["fine", "hang", "spin", "crash", "eat", "raise", "deep", "stray", "fine too"]
+    started = time.monotonic()
     said = {line["n"]: line for line in _run(tmp_path, words, "-c", DRIVER)}
+    assert time.monotonic() - started < 15
     kinds: dict[str, list[str]] = {words[n]: [p[0] for p in line["problems"]] for n, line in said.items()}
     assert kinds == {
         "fine": [], "hang": ["timeout"], "spin": ["timeout"], "crash": ["cannot_open"], "eat": ["timeout"],

@@ -107,6 +107,10 @@ async def test_a_line_that_does_not_fit_is_no_answer(shelf: Shelf, said: bytes) 
     assert file.path == "output/a.pdf"
 
 
+def test_only_numbers_that_were_asked_about_are_answered() -> None:
+    assert answers(line(0) + line(2), frozenset({0, 1})).keys() == {0}
+
+
 async def test_the_first_answer_about_a_file_counts(shelf: Shelf) -> None:
     shelf.put("output/a.pdf", b"1")
     (file,) = (await _made(shelf, line(0, opens=False, problems=[["bomb", ""]]), line(0))).files
