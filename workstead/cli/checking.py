@@ -29,11 +29,12 @@ class CheckOrder:
 
 @dataclass(slots=True)
 class Checked:
-    """An item with its task's manifest and what was found so far."""
+    """An item and what was found so far."""
 
-    item: BenchmarkItem
+    key: str
     task_id: str
-    manifest: Mapping[str, Any]
+    has_grader: bool
+    has_files: bool
     found: Finding
 
 
@@ -45,40 +46,44 @@ async def check_benchmark(order: CheckOrder) -> dict[str, dict[str, Any]]:
     async with AsyncClient() as client:
         benchmark = await client.benchmarks.find(order.ref)
         items = [checked async for checked in _items(client, benchmark.id, order.include)]
-        for checked in items:
-            read(checked)
         await _run(client, benchmark.id, items, order.show)
         if order.inputs:
-            inputs = [(c.task_id, c.manifest, c.found) for c in items]
+            inputs = [(c.task_id, c.found) for c in items if c.has_files]
             await check_inputs(client, inputs, {LABEL: benchmark.id}, order.show)
-        checks = {checked.item.key: checked.found.as_check() for checked in items}
+        checks = {checked.key: checked.found.as_check() for checked in items}
         for keys in _chunks(list(checks)):
             await client.benchmarks.set_checks(benchmark.id, {key: checks[key] for key in keys})
         return checks
 
 
 async def _items(client: AsyncClient, benchmark_id: str, include: Sequence[str]) -> AsyncIterator[Checked]:
+    """Yield the wanted items, each read. The manifests of a large benchmark pass by and are not kept."""
+    wanted: dict[str, list[BenchmarkItem]] = {}
     async for item in client.benchmarks.items(benchmark_id, {"status": ["ok", "disputed"]}):
         if item.task is not None and (not include or any(fnmatchcase(item.key, glob) for glob in include)):
-            task = await client.tasks.get(item.task.id)
-            yield Checked(item, task.id, task.manifest or {}, Finding())
+            wanted.setdefault(item.task.id, []).append(item)
+    if wanted:
+        async for task in client.tasks.list({"benchmark_id": benchmark_id}):
+            for item in wanted.get(task.id, ()):
+                yield read(item, task.id, task.manifest or {})
 
 
-def read(checked: Checked) -> None:
-    """Note what the manifest alone tells."""
-    found, manifest = checked.found, checked.manifest
-    for problem in checked.item.problems:
+def read(item: BenchmarkItem, task_id: str, manifest: Mapping[str, Any]) -> Checked:
+    """Note what the item and its task's manifest alone tell."""
+    found = Finding()
+    for problem in item.problems:
         if problem.get("type") == "named_file_missing":
             found.suspicions.append(str(problem.get("detail")))
     for name in missing_paths(manifest):
         found.suspicions.append(f"the instruction names /workspace/{name}, which is not there")
     if not manifest.get("graders"):
         found.remarks.append("the task has no grader, so that nothing can be run against it")
+    return Checked(item.key, task_id, bool(manifest.get("graders")), bool(manifest.get("visible")), found)
 
 
 async def _run(client: AsyncClient, benchmark_id: str, items: Sequence[Checked], show: Show) -> None:
     """Run oracle and nop on what has a grader."""
-    graded = [checked for checked in items if checked.manifest.get("graders")]
+    graded = [checked for checked in items if checked.has_grader]
     agents = {kind: await _agent(client, kind) for kind in SCAFFOLDS} if graded else {}
     started: dict[str, tuple[str, Finding]] = {}
     runs: list[Run] = []
@@ -87,9 +92,7 @@ async def _run(client: AsyncClient, benchmark_id: str, items: Sequence[Checked],
             try:
                 run = await client.runs.create(checked.task_id, agent, labels={LABEL: benchmark_id})
             except Invalid as problem:
-                if problem.type != "no_reference_solution":
-                    raise
-                checked.found.remarks.append("the task has no reference solution, so that the oracle is not applicable")
+                refused(problem, checked.found)
                 continue
             started[run.id] = (kind, checked.found)
             runs.append(run)
@@ -100,6 +103,14 @@ async def _run(client: AsyncClient, benchmark_id: str, items: Sequence[Checked],
             found.oracle_ended(run)
         else:
             found.nop_ended(run)
+
+
+def refused(problem: Invalid, found: Finding) -> None:
+    """Note why a run of an item was refused; only a missing reference solution is no reason to doubt it."""
+    if problem.type == "no_reference_solution":
+        found.remarks.append("the task has no reference solution, so that the oracle is not applicable")
+    else:
+        found.suspicions.append(f"it cannot be run: {problem}")
 
 
 async def _agent(client: AsyncClient, kind: str) -> str:

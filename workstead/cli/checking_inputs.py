@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from workstead.aio import AsyncClient
 from workstead.cli.checking_report import Finding
@@ -24,19 +23,18 @@ SCAFFOLD = Bundle(
     {"name": "check-inputs", "version": "1", "argv": ["/bin/sh", "-c", _COPY, "sh", "{output_dir}"], "prompt": "file"}
 )
 
-Input = tuple[str, Mapping[str, Any], Finding]
-"""(task id, its manifest, what was found of it)."""
+Input = tuple[str, Finding]
+"""(id of a task that has visible files, what was found of it)."""
 
 
 async def check_inputs(client: AsyncClient, items: Sequence[Input], labels: Mapping[str, str], show: Show) -> None:
-    """Run the copying agent on each task that has visible files and note the files that do not open."""
-    having = [item for item in items if item[1].get("visible")]
-    if not having:
+    """Run the copying agent on each task and note the files that do not open."""
+    if not items:
         return
     agent = await client.agents.create((await client.scaffolds.register(SCAFFOLD)).ref)
     started: dict[str, Finding] = {}
     runs: list[Run] = []
-    for task_id, _, found in having:
+    for task_id, found in items:
         run = await client.runs.create(task_id, agent.id, labels=labels)
         started[run.id] = found
         runs.append(run)

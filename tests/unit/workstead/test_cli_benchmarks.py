@@ -10,9 +10,10 @@ from typer.testing import CliRunner, Result
 
 from tests.unit.workstead.fake_api import run_body
 from workstead.cli.app import app
-from workstead.cli.checking import Checked, read
+from workstead.cli.checking import read, refused
 from workstead.cli.checking_inputs import judge
 from workstead.cli.checking_report import MAX_REASONS, Finding, exit_code
+from workstead.errors import Invalid
 from workstead.models import BenchmarkItem, Integrity, Run
 
 DEMO = Path(__file__).parents[3] / "demo"
@@ -148,13 +149,21 @@ def test_what_follows_from_the_manifest() -> None:
         "collect": ["output"],
         "graders": [],
     }
-    checked = Checked(item, "task_1", manifest, Finding())
-    read(checked)
+    checked = read(item, "task_1", manifest)
     assert checked.found.suspicions == [
         "x.pdf is listed and not there",
         "the instruction names /workspace/y.csv, which is not there",
     ]
     assert checked.found.state() == "suspect"
+    assert (checked.has_grader, checked.has_files, len(checked.found.remarks)) == (False, False, 1)
+
+
+def test_a_refused_run_says_why() -> None:
+    no_solution, no_image = Finding(), Finding()
+    refused(Invalid(422, "no_reference_solution", "none"), no_solution)
+    refused(Invalid(422, "image_missing", "there is no image x"), no_image)
+    assert (no_solution.state(), no_image.state()) == ("ok", "suspect")
+    assert "there is no image x" in no_image.suspicions[0]
 
 
 def test_reasons_are_bounded() -> None:
