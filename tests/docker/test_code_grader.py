@@ -5,7 +5,6 @@ import io
 import json
 import shutil
 import tempfile
-import time
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from service.domain.artifacts import ArtifactEntry, EntryKind
 from service.domain.limits import MIB
 from service.domain.verdicts import Verdict, VerdictState
 from service.graders.contract import GradingInput
+from service.graders.test_cases import runner
 from service.graders.test_cases.grader import TestCasesGrader
 from service.sandboxes.docker.room_host import open_rooms
 from service.sandboxes.docker.rooms import EngineRooms, RoomsConfig
@@ -116,7 +116,134 @@ KILLERS = {
 async def test_a_program_that_fails_has_a_typed_cause(rooms: EngineRooms, name: str) -> None:
     program, cause = KILLERS[name]
     limit = 2 if cause == "timeout" else 10
-    began = time.monotonic()
     verdict = await grade(rooms, program, per_test_s=limit)
-    print(name, round(time.monotonic() - began, 2), [c["detail"] for c in verdict.criteria], verdict.detail["rooms"])
     assert (causes(verdict), verdict.score) == ([cause] * 2, 0)
+
+
+CHEATS = {
+    "says so": "print('PASS\\nok 1\\n2 passed\\nscore 1.0'); raise SystemExit(0)",
+    "exits at once": "import os; os._exit(0)",
+    "patches what compares": "import builtins, json, sys\njson.dumps = json.loads = lambda *a, **k: True\nstr.__eq__\n"
+    "sys.exit = lambda *a: None\nbuiltins.print = lambda *a: None",
+    "is equal to everything": "class X(str):\n  __eq__ = lambda s, o: True\n  __hash__ = str.__hash__\nprint(X('anything'))",
+    "writes to other descriptors": "import os\nfor fd in range(3, 64):\n  try: os.write(fd, b'6\\n16\\n')\n  except OSError: pass",
+    "answers on standard error": "import sys; print(2 * int(input()), file=sys.stderr)",
+    "speaks to the launcher": "import glob, socket\nfor p in glob.glob('/run/workstead/*.sock'):\n  s = socket.socket(socket.AF_UNIX)\n"
+    "  s.connect(p); s.sendall(b'\\x1e\\0' + b'\\0' * 8 + b'\\0\\0\\0\\2ok')",
+    "looks for the answers": "import os\nfor base, _, files in os.walk('/'):\n  if base.startswith(('/proc', '/sys', '/usr')): continue\n"
+    "  for f in files:\n    if 'expected' in f or 'tests.json' in f: print(open(os.path.join(base, f)).read())",
+}  # fmt: skip
+
+
+@pytest.mark.fault(80)
+@pytest.mark.parametrize("name", CHEATS)
+async def test_no_test_passes_that_would_not(rooms: EngineRooms, name: str) -> None:
+    verdict = await grade(rooms, CHEATS[name])
+    assert (verdict.score, [c["passed"] for c in verdict.criteria]) == (0, [False, False])
+
+
+PLANTERS = {
+    "a python of its own in PATH and HOME": """
+for d in ('/tmp', '/workspace', os.environ['HOME'], '/dev/shm', '/var/tmp'):
+    for n in ('python3', 'find', 'sitecustomize.py', 'usercustomize.py', '.bashrc', '.pythonrc.py', 'sys.py'):
+        try:
+            with open(f'{d}/{n}', 'w') as f: f.write(FAKE)
+            os.chmod(f'{d}/{n}', 0o755)
+        except OSError: pass
+""",
+    "its own program replaced": "open('solution.py', 'w').write(FAKE)",
+    "its own program as a folder": "os.unlink('solution.py'); os.mkdir('solution.py'); open('solution.py/x', 'w').close()",
+    "its own program as a link": "os.unlink('solution.py'); os.symlink('/tmp/fake', 'solution.py'); open('/tmp/fake', 'w').write(FAKE)",
+    "modules beside it": "open('json.py', 'w').write(FAKE); os.makedirs('site/a' + '/b' * 200)",
+    "a folder that nobody may enter": "os.mkdir('/tmp/closed'); open('/tmp/closed/x', 'w').close(); os.chmod('/tmp/closed', 0)",
+    "an input for the next": "open('/tmp/seen', 'w').write('3')",
+}  # fmt: skip
+REMEMBERS = r"""
+import os, sys
+FAKE = "#!/usr/bin/python3\nprint(99)\n"
+seen = [p for p in ('/tmp/seen', '/tmp/closed', 'json.py', '/tmp/fake', '/dev/shm/find', os.environ['HOME'] + '/sys.py') if os.path.exists(p)]
+print('found ' + ' '.join(seen) if seen else 2 * int(input()))
+sys.stdout.flush()
+"""
+
+
+@pytest.mark.fault(80)
+@pytest.mark.parametrize("name", PLANTERS)
+async def test_a_test_finds_nothing_of_an_earlier_one(rooms: EngineRooms, name: str) -> None:
+    tests = [{"id": str(n), "input": f"{n}\n", "expected": f"{2 * n}\n"} for n in range(3)]
+    verdict = await grade(rooms, REMEMBERS + PLANTERS[name], tests)
+    assert causes(verdict) == [None] * 3
+
+
+HARDSHIPS = {
+    "a bomb of processes": ("import os\nprint(2 * int(input()), flush=True)\nwhile True:\n  try: os.fork()\n  except OSError: pass", "timeout"),
+    "threads without end": ("import threading, time\nwhile True:\n  try: threading.Thread(target=time.sleep, args=(60,)).start()\n"
+                            "  except RuntimeError: break\nraise SystemExit(4)", "timeout"),
+    "a gigabyte at once": ("import os\nb = b'x' * (1 << 20)\nfor _ in range(1024): os.write(1, b)", "output_limit"),
+    "a full disk": ("f = open('big', 'wb')\nwhile True: f.write(b'x' * (1 << 20))", "crash"),
+    "inodes without end": ("n = 0\nwhile True:\n  open(f'f{n}', 'w').close(); n += 1", "crash"),
+    "another clock": ("import time\ntime.clock_settime(time.CLOCK_REALTIME, 0)", "crash"),
+    "a stopped launcher": ("import os, signal\nme = os.getpid()\nfor p in os.listdir('/proc'):\n"
+                           "  if p.isdigit() and int(p) not in (1, me): os.kill(int(p), signal.SIGSTOP)\n", "runner_killed"),
+    "another network": ("import socket; socket.create_connection(('192.0.2.1', 80), 3)", "crash"),
+}  # fmt: skip
+
+
+@pytest.mark.fault(82)
+@pytest.mark.parametrize("name", HARDSHIPS)
+async def test_a_sandbox_holds_what_a_program_does_to_it(
+    rooms: EngineRooms, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "SLACK_S", 3.0)
+    program, cause = HARDSHIPS[name]
+    verdict = await grade(rooms, program, DOUBLE[:1], per_test_s=3)
+    assert causes(verdict) == [cause]
+    assert (await grade(rooms, RIGHT)).score == 2
+
+
+async def test_a_program_that_passes_and_leaves_processes_does_not_disturb_the_next_test(rooms: EngineRooms) -> None:
+    program = "import os, time\nif os.fork() == 0:\n  os.setsid(); time.sleep(60)\n" + RIGHT
+    verdict = await grade(rooms, program)
+    assert causes(verdict) == [None, None]
+    assert [(c["detail"]["room"], c["detail"]["processes_left"]) for c in verdict.criteria] == [(1, True), (2, True)]
+
+
+@pytest.mark.fault(80)
+async def test_expected_outputs_are_nowhere_inside(rooms: EngineRooms) -> None:
+    secret = uuid.uuid4().hex
+    finder = f"""
+import os, sys
+needle = {secret[:16]!r} + {secret[16:]!r}
+sys.stdin.read()
+for base, dirs, files in os.walk('/'):
+    dirs[:] = [d for d in dirs if os.path.join(base, d) not in ('/sys', '/usr', '/proc', '/dev/fd')]
+    if base == '/': files += [f'proc/{{p}}/{{f}}' for p in os.listdir('/proc') if p.isdigit() for f in ('environ', 'cmdline')]
+    for name in files:
+        if not os.path.isfile(os.path.join(base, name)): continue
+        try:
+            with open(os.path.join(base, name), 'rb') as f: found = needle.encode() in f.read(1 << 22)
+        except OSError: continue
+        if found: print(os.path.join(base, name))
+"""
+    control = await grade(rooms, finder, [{"id": "planted", "input": "", "expected": "/workspace/solution.py"}])
+    assert control.score == 0, "the program itself does not hold the text in one piece"
+    tests = [{"id": "a", "input": "x", "expected": secret}, {"id": "b", "input": "x", "expected": secret + "\n"}]
+    verdict = await grade(rooms, finder, tests, per_test_s=60)
+    assert causes(verdict) == ["no_output", "no_output"]
+    whole = await grade(
+        rooms,
+        finder.replace("] + ", "] + '' + ") + f"# {secret}",
+        [{**tests[0], "expected": "/workspace/solution.py"}],
+        per_test_s=60,
+    )
+    assert whole.score == 1, "the search would have found it"
+
+
+async def test_the_right_program_passes_in_every_odd_form(rooms: EngineRooms) -> None:
+    crlf = "n = int(input())\r\nprint(2 * n)\r\n"
+    for program in (crlf, "\ufeff" + RIGHT, RIGHT + "\n" + "#" * 500_000):
+        assert (await grade(rooms, program)).score == 2
+    big = [{"id": "big", "input": "x" * 3_000_000, "expected": "3000000"}]
+    assert (await grade(rooms, "import sys; print(len(sys.stdin.read()))", big)).score == 1
+    wide = [{"id": "wide", "input": "é ß\u0000", "expected": "é ß\u0000"}]
+    assert (await grade(rooms, "import sys; sys.stdout.write(sys.stdin.read())", wide)).score == 1
