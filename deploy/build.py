@@ -7,6 +7,7 @@ that names its content, and is built only when there is none of that content.
 import hashlib
 import sys
 import time
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -28,6 +29,7 @@ def contexts() -> dict[str, Context]:
     service = _below(HERE / "service")
     for name in SOURCES:
         service |= {f"src/{name}/{path}": entry for path, entry in _below(ROOT / name).items()}
+    service |= _metadata()
     runtime = _below(HERE / "runtime") | {"requirements.lock": _entry(ROOT / "requirements.lock")}
     return {"postgres": _below(HERE / "postgres"), "runtime": runtime, "service": service}
 
@@ -46,6 +48,13 @@ def content(parent: str, context: Mapping[str, tuple[bytes, int]]) -> str:
     for path, (body, mode) in sorted(context.items()):
         digest.update(f"\n{path} {mode:o} {hashlib.sha256(body).hexdigest()}".encode())
     return digest.hexdigest()[:16]
+
+
+def _metadata() -> Context:
+    """What an installed distribution says of itself; the sources lie there as they are, nothing is installed."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    text = f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+    return {f"src/{project['name']}-{project['version']}.dist-info/METADATA": (text.encode(), 0o644)}
 
 
 def _base(engine: Engine, root: str) -> str:

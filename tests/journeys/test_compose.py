@@ -17,6 +17,7 @@ import httpx
 import pytest
 
 from tests.architecture.repository import ROOT
+from tests.journeys import readme
 from tests.journeys.leftovers import Leftovers
 from tests.journeys.stack import wait_until
 
@@ -96,6 +97,12 @@ def test_the_main_job_runs(deployment: Deployment, token: str, tmp_path: Path) -
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-3000:]
     assert "solver and oracle pass all, nop none" in done.stdout
+
+
+def test_the_curl_journey_of_the_readme(deployment: Deployment, token: str) -> None:
+    done = readme.run(readme.of("The service by hand"), deployment.url, token)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-3000:]
+    assert "'fraction': 1.0" in done.stdout.splitlines()[-1]
 
 
 def test_each_process_has_what_it_needs_and_no_more(deployment: Deployment) -> None:
