@@ -77,6 +77,7 @@ def downgrade() -> None:
     op.drop_table("operations")
     op.drop_table("benchmarks")
     op.drop_column("projects", "changes_from")
+    op.drop_column("projects", "served_at")
     op.drop_column("projects", "max_runs")
     op.drop_column("hosts", "cordoned")
     op.drop_column("hosts", "slots_limit")
@@ -117,6 +118,7 @@ def _add_columns() -> None:
     op.add_column("hosts", sa.Column("slots_limit", sa.Integer()))
     op.add_column("hosts", sa.Column("cordoned", sa.Boolean(), server_default=sa.text("false"), nullable=False))
     op.add_column("projects", sa.Column("max_runs", sa.Integer()))
+    op.add_column("projects", sa.Column("served_at", TIME))
     op.add_column("projects", sa.Column("changes_from", sa.BigInteger(), server_default="0", nullable=False))
 
 

@@ -1,9 +1,12 @@
 """Which queued runs a host takes next: priority, then fair share between projects, then age (CONTRACTS 1).
 
+Between projects with equally many live runs the one that was served least recently is next: with more projects than
+slots, age alone would let the oldest queue have every slot that it frees.
+
 A run that does not fit is passed by smaller ones until it has waited for a minute; then one host keeps its room for it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import RowMapping, func, select, text
@@ -21,7 +24,10 @@ RESERVE_AFTER_S = 60.0
 """In the queue without room anywhere: then one host takes nothing that comes after it."""
 _MARGIN = 20
 _ROUNDS = 4
-_LIVE = "('provisioning', 'running', 'paused', 'awaiting_confirmation', 'collecting')"
+LIVE = "('provisioning', 'running', 'paused', 'awaiting_confirmation', 'collecting')"
+
+# Of `c` (a project's candidate with its `place`), `p` (projects) and `live`.
+TURN = "c.priority DESC, coalesce(live.n, 0) + c.place, p.served_at NULLS FIRST, c.queued_at, c.id"
 
 # Whoever claims from a project with a limit does so alone: what others claimed is then committed and counted.
 _LIMITED = text("""
@@ -31,7 +37,7 @@ _LIMITED = text("""
 # A project's n-th candidate competes as if the project's live attempts and its n-1 better candidates were running,
 # so one statement gives the same order as claiming one by one. `wanted` bounds the scan per project.
 _CANDIDATES = text(f"""
-    WITH live AS (SELECT project_id, count(*) AS n FROM runs WHERE phase IN {_LIVE} AND phase <> 'done' GROUP BY 1)
+    WITH live AS (SELECT project_id, count(*) AS n FROM runs WHERE phase IN {LIVE} AND phase <> 'done' GROUP BY 1)
     SELECT c.id, c.environment, c.runtime, c.limits, p.id AS project_id, p.untrusted, p.max_runs,
            coalesce(live.n, 0) AS live, extract(epoch FROM clock_timestamp() - c.queued_at) AS waited_s
     FROM projects p LEFT JOIN live ON live.project_id = p.id
@@ -44,7 +50,11 @@ _CANDIDATES = text(f"""
           AND coalesce(r.runtime, CASE WHEN p.untrusted THEN :safe_default ELSE :any_default END)
               = ANY(CASE WHEN p.untrusted THEN CAST(:safe AS text[]) ELSE CAST(:runtimes AS text[]) END)
         ORDER BY r.priority DESC, r.queued_at, r.id LIMIT :wanted) AS c
-    ORDER BY c.priority DESC, coalesce(live.n, 0) + c.place, c.queued_at, c.id""")  # noqa: S608 - constants only
+    ORDER BY {TURN}""")  # noqa: S608 - constants only
+# What another claimer is writing just now is as good: nobody waits for it.
+_SERVED = text("""
+    UPDATE projects SET served_at = clock_timestamp() WHERE id IN (
+        SELECT id FROM projects WHERE id = ANY(CAST(:ids AS text[])) FOR NO KEY UPDATE SKIP LOCKED)""")
 _LOCK = text("""
     SELECT r.*, p.untrusted FROM runs r JOIN projects p ON p.id = r.project_id
     WHERE r.id = ANY(CAST(:ids AS text[])) AND r.phase = 'queued' AND r.stop_requested_at IS NULL
@@ -85,6 +95,8 @@ class _Taking:
     host: HostRow
     room: Capacity
     reserve_after_s: float
+    served: set[str] = field(default_factory=set[str])
+    """Projects."""
 
     async def take(self, free: int) -> list[AttemptRow]:
         """Take the best; where other hosts hold them, look further down the queue."""
@@ -98,6 +110,8 @@ class _Taking:
             if len(found) < wanted:
                 break
             wanted *= 4
+        if self.served:
+            await self.tx.execute(_SERVED, {"ids": [*self.served]})
         return taken
 
     async def _candidates(self, wanted: int) -> list[RowMapping]:
@@ -124,6 +138,7 @@ class _Taking:
             for run in locked:
                 taken.append(await self._make_attempt(run))
                 live[run["project_id"]] += 1
+                self.served.add(run["project_id"])
             if together or not locked:
                 break
             ids = {run["id"] for run in locked}

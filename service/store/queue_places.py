@@ -7,19 +7,16 @@ from sqlalchemy import RowMapping, text
 
 from service.domain.placement import Capacity, Share, why_waiting
 from service.store import capacity
+from service.store.claims import LIVE, TURN
 from service.store.database import Tx
 from service.store.rows import Json
 
 COUNTED = 1000
 """Per project, how far down the queue places are counted; further back the place is null."""
-_LIVE = "('provisioning', 'running', 'paused', 'awaiting_confirmation', 'collecting')"
-
-# The order is that of service.store.claims.
 _PLACES = text(f"""
-    WITH live AS (SELECT project_id, count(*) AS n FROM runs WHERE phase IN {_LIVE} AND phase <> 'done' GROUP BY 1),
+    WITH live AS (SELECT project_id, count(*) AS n FROM runs WHERE phase IN {LIVE} AND phase <> 'done' GROUP BY 1),
     placed AS (
-        SELECT c.id, c.place, row_number() OVER (
-                   ORDER BY c.priority DESC, coalesce(live.n, 0) + c.place, c.queued_at, c.id) AS position
+        SELECT c.id, c.place, row_number() OVER (ORDER BY {TURN}) AS position
         FROM projects p LEFT JOIN live ON live.project_id = p.id
         CROSS JOIN LATERAL (
             SELECT r.id, r.priority, r.queued_at,

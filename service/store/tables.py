@@ -66,6 +66,7 @@ projects = Table(
     # Tombstones of transactions below this one may be gone: who read no further than that starts afresh.
     Column("changes_from", BigInteger, nullable=False, server_default="0"),
     created(),
+    time("served_at"),  # when a run of it was claimed last: among equals, who waited longest is next
 )  # fmt: skip
 
 tokens = Table(
