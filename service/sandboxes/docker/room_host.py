@@ -74,6 +74,7 @@ async def _sweep(rooms: EngineRooms, folder: Path, deployment: str, make: MakeBa
     """Remove what dead processes left: under our number, then under the numbers that nobody holds. Best effort."""
     try:
         await rooms.sweep()
+        await rooms.backend.offered_runtimes()  # self-tests take seconds, which the first room would wait for
         for number in range(MAX_PROCESSES):
             if (folder / f"{number}.lock").exists():
                 with _try_hold(folder, number) as free:

@@ -65,6 +65,7 @@ def test_each_file_has_its_line_whatever_its_reader_does(tmp_path: Path) -> None
         "fine": [], "hang": ["timeout"], "spin": ["timeout"], "crash": ["cannot_open"], "eat": ["timeout"],
         "raise": ["cannot_open"], "deep": ["bomb"], "stray": ["timeout"], "fine too": [],
     }  # fmt: skip
+    assert "needs more than 1024 MiB" in said[words.index("eat")]["problems"][0][1]
     assert [words[n] for n, line in said.items() if line["opens"]] == ["fine", "fine too"]
 
 
