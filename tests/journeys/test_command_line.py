@@ -144,6 +144,24 @@ def test_interrupted_watching_leaves_the_run_which_is_then_stopped(stack: Stack,
     assert "cancelled" in followed.stdout
 
 
+def test_progress_survives_the_death_of_the_api(stack: Stack, folder: Path) -> None:
+    program = f"echo at work; sleep 4; {ANSWER}"
+    slow = {"name": "cli-patient", "version": "1", "argv": ["bash", "-c", program, "bash", "{output_dir}"]}
+    (folder / "patient.json").write_text(json.dumps(slow))
+    arguments = ["run", folder / "graded", "--scaffold", folder / "patient.json", "-k", "2", "-o", folder / "out"]
+    watching = subprocess.Popen(
+        [WORKSTEAD, *arguments], env=environment(stack), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert watching.stdout is not None
+    assert any("at work" in line for line in watching.stdout)
+    stack.kill("api")
+    rest, said = watching.communicate(timeout=90)
+    assert watching.returncode == 0, rest + said
+    assert "2/2" in rest
+    assert len(list(folder.glob("out/*/output/answers.json"))) == 2
+
+
 def test_doctor_of_a_running_service(stack: Stack) -> None:
     done = workstead(stack, "doctor", "--json", "--data-dir", stack.data_dir)
     rows = {row["what"]: row for row in map(json.loads, done.stdout.splitlines())}

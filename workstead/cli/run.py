@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -137,7 +138,7 @@ async def _run(order: Order) -> Sequence[Run]:
 
 def go_on(batch: str) -> str:
     """Say how to go on with runs that nobody watches any more."""
-    label = f"--label {BATCH}={batch}"
+    label = f"--label {shlex.quote(f'{BATCH}={batch}')}"
     return f"the runs go on: `workstead runs watch {label}` follows them, `workstead runs stop {label}` stops them"
 
 

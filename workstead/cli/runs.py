@@ -79,7 +79,12 @@ def watch_runs(
     async def follow() -> Sequence[Run]:
         async with AsyncClient() as client:
             query = await run_query(client, agent=agent, task=task, label=label, where=where)
-            return await watch(client, await _chosen(client, ids, query, limit), show=progress)
+            chosen = await _chosen(client, ids, query, limit)
+            try:
+                return await watch(client, chosen, show=progress)
+            except asyncio.CancelledError:
+                note("the runs go on; the same command follows them again")
+                raise
 
     runs = asyncio.run(follow())
     out.print(results_table(runs))
