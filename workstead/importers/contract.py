@@ -38,7 +38,7 @@ class Imported:
     """A benchmark ready to be sent. Owns a folder with the files that the importer made; use as a context manager."""
 
     manifest: dict[str, Any]
-    """A ``BenchmarkManifest`` (``api_schema/benchmark.schema.json``) as JSON values."""
+    """A ``BenchmarkManifest`` (``api_schema/benchmark_manifest.schema.json``) as JSON values."""
     files: dict[str, Path]
     """sha256 → a file with that content, of the source or of the owned folder."""
     notes: list[str]

@@ -20,7 +20,9 @@ def read(kind: str, source: Path, **settings: str | Path) -> Imported:
 
 def checked(imported: Imported) -> BenchmarkManifest:
     """Return the manifest as the service reads it from the wire; every file that it names is there."""
-    manifest = BenchmarkManifest.model_validate_json(json.dumps(imported.manifest, allow_nan=False, ensure_ascii=False).encode())
+    manifest = BenchmarkManifest.model_validate_json(
+        json.dumps(imported.manifest, allow_nan=False, ensure_ascii=False).encode()
+    )
     tasks = [item.task for item in manifest.items if item.task is not None]
     named = {ref.sha256 for task in tasks for ref in (*task.visible, *task.hidden)}
     assert named == set(imported.files)

@@ -5,12 +5,15 @@ import os
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from demo.benchmarks.make import make
 from service.graders.test_cases.settings import TestCasesSettings
 from service.graders.test_cases.tests_file import TestsFile
 from tests.unit.workstead.importers.sets import DEMO, GOLDEN, checked, read, without_content
+
+ROOT = DEMO.parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +26,13 @@ def compare(name: str, manifest: dict[str, Any]) -> None:
     if os.environ.get("WORKSTEAD_WRITE_GOLDEN"):
         path.write_text(json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
     assert manifest == json.loads(path.read_text())
+
+
+def test_the_published_schema_takes_them() -> None:
+    schema = json.loads((ROOT / "api_schema/benchmark_manifest.schema.json").read_text())
+    for shape in ("shape_a", "shape_b"):
+        with read("freelance", DEMO / f"freelance/{shape}.json") as imported:
+            jsonschema.validate(imported.manifest, schema)
 
 
 def test_shape_a() -> None:
