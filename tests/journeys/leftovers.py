@@ -22,6 +22,14 @@ class Leftovers:
     def containers(self) -> list[str]:
         return _lines("docker", "ps", "-aq", "--filter", f"label=org.workstead.deployment={self.deployment}")
 
+    def rooms(self) -> list[str]:
+        """Containers in which graders work: their deployment is this one's with a number of the grader's process."""
+        label = "org.workstead.deployment"
+        rows = _lines(
+            "docker", "ps", "-a", "--filter", f"label={label}", "--format", f'{{{{.ID}}}} {{{{.Label "{label}"}}}}'
+        )
+        return [row.split()[0] for row in rows if row.split()[1].startswith(f"{self.deployment}-g")]
+
     def volumes(self) -> list[str]:
         return _lines("docker", "volume", "ls", "-q", "--filter", f"label=org.workstead.deployment={self.deployment}")
 
@@ -54,14 +62,14 @@ class Leftovers:
 
     def all(self) -> dict[str, list[str]]:
         found = {
-            "containers": self.containers(), "volumes": self.volumes(), "mounts": self.mounts(),
+            "containers": self.containers(), "rooms": self.rooms(), "volumes": self.volumes(), "mounts": self.mounts(),
             "loop devices": self.loop_devices(), "processes": self.processes(),
         }  # fmt: skip
         return {kind: names for kind, names in found.items() if names}
 
     def sweep(self) -> None:
         """Remove what is there, so that one failed test does not fail the next."""
-        for container in self.containers():
+        for container in (*self.containers(), *self.rooms()):
             subprocess.run(["docker", "rm", "-fv", container], capture_output=True, timeout=60, check=False)
         for volume in self.volumes():
             subprocess.run(["docker", "volume", "rm", "-f", volume], capture_output=True, timeout=60, check=False)
