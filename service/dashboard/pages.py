@@ -1,5 +1,6 @@
 """The routes of the pages."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,7 +15,7 @@ from service.domain import cursors
 from service.domain.errors import Expected, Invalid
 from service.domain.run_states import Phase, StopMode
 from service.lifecycle.stop import stop
-from service.store import artifacts, attempts, audit, gradings, integrity, runs
+from service.store import artifacts, attempts, audit, gradings, integrity, queue_places, runs
 from service.store.database import Tx
 from service.store.rows import RunFilter, RunRow
 
@@ -83,8 +84,11 @@ async def run_list(request: Request, phase: str = "", cursor: str = "") -> Respo
     async with dashboard_of(request).db.reading() as tx:
         found = await runs.list(tx, visitor.project_id, wanted, "-created_at", position, PER_PAGE)
         counts = await runs.counts_by_phase(tx, visitor.project_id)
+        holds = await _holds(tx, found.items)
     following = cursors.encode(found.next, f"pages:{phase}") if found.next else None
-    return _page("runs.html", runs=found.items, counts=counts, phase=phase, phases=phases, following=following)
+    return _page(
+        "runs.html", runs=found.items, holds=holds, counts=counts, phase=phase, phases=phases, following=following
+    )
 
 
 @router.get("/runs/{run_id}")
@@ -116,12 +120,19 @@ async def stop_run(request: Request, run_id: str) -> Response:
     return RedirectResponse(f"/runs/{run_id}", 303)
 
 
+async def _holds(tx: Tx, rows: Sequence[RunRow]) -> dict[str, dict[str, Any]]:
+    """Return why runs are not at work: what is stored of the held ones, what is so now of the queued ones."""
+    queued = await queue_places.holds_of(tx, [row.id for row in rows if row.phase is Phase.QUEUED])
+    return {row.id: row.hold for row in rows if row.hold is not None} | queued
+
+
 async def _of_run(tx: Tx, run: RunRow, visitor: Visitor) -> dict[str, Any]:
     entries = await artifacts.list(tx, run.id, 0, SHOWN_ARTIFACTS)
     may_grade = visitor.may("gradings:read")
     checked = await integrity.find(tx, run.project_id, run.deliverable_digest) if run.deliverable_digest else None
     return {
         "run": run,
+        "hold": (await _holds(tx, [run])).get(run.id),
         "live": run.phase is not Phase.DONE,
         "after": max(run.last_seq - SHOWN_EVENTS, 0),
         "attempts": await attempts.list_for_run(tx, run.id),

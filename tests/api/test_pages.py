@@ -10,6 +10,8 @@ from service.api.auth import page_caller
 from service.api.state import ApiState
 from service.dashboard.app import install
 from service.dashboard.visitor import Dashboard
+from service.domain.run_states import Phase
+from service.store import runs
 from tests.api.helpers import BASE, Tenant, file_entry
 
 HERE = {"Origin": BASE}
@@ -98,3 +100,19 @@ async def test_names_are_escaped_and_made_visible(tenant: Tenant, pages: httpx.A
     assert "<img" not in text
     assert "\u202e" not in text
     assert "&#34;&gt;&lt;img src=x&gt;⟨U+202E⟩gnp.exe" in text
+
+
+async def test_a_run_that_waits_says_why_on_its_page_and_in_the_list(tenant: Tenant, pages: httpx.AsyncClient) -> None:
+    task = await tenant.task(name="t/wait", environment="nowhere")
+    agent = await tenant.agent()
+    run = await tenant.post("/v1/runs", {"task": task["id"], "agent": agent["id"]})
+    await log_in(pages, tenant.secret)
+    for path in (f"/runs/{run['id']}", "/?phase=queued"):
+        page = (await pages.get(path)).text
+        assert "no host" in page, path
+        assert "· place " in page, path
+    async with tenant.state.db.transaction() as tx:
+        await runs.set_phase(tx, run["id"], Phase.HELD, hold={"reason": "test", "detail": "<i>held</i> by hand"})
+    page = (await pages.get(f"/runs/{run['id']}")).text
+    assert "held: &lt;i&gt;held&lt;/i&gt; by hand" in page
+    assert "· place " not in page
