@@ -5,13 +5,14 @@ import sys
 from tests.bench.code_tests import code_tests, code_tests_isolated
 from tests.bench.executing import exec_
 from tests.bench.importing import import_
+from tests.bench.polling import poll
 from tests.bench.resting import idle, overhead
 from tests.bench.start import start, start_cold
 from tests.bench.streaming import stream
 
 BENCHES = {
     "start": start, "start_cold": start_cold, "exec": exec_, "stream": stream, "idle": idle, "overhead": overhead,
-    "import": import_,
+    "import": import_, "poll": poll,
     "code_tests": code_tests, "code_tests_isolated": code_tests_isolated,
 }  # fmt: skip
 
