@@ -168,9 +168,9 @@ class FileSink(Protocol):
     """Where collected bytes go: the content store. Called from a worker thread."""
 
     def store(self, fd: int, limit: int) -> tuple[str, int]:
-        """Copy at most ``limit`` bytes of the open regular file ``fd``; return (sha256, bytes), durable on return.
+        """Copy at most ``limit`` bytes of the open regular file ``fd``; return (sha256, bytes).
 
-        Raises ValueError if the file is longer than ``limit``.
+        When that is durable is between the sink and whoever brought it. Raises ValueError if the file is longer than ``limit``.
         """
         ...
 

@@ -46,12 +46,12 @@ def storage_errors() -> Generator[None]:
 
 
 @contextmanager
-def directory(path: Path, *, parent: int | None = None, create: bool = False) -> Generator[int]:
-    """Open a directory, never through a link; make it (durably) where ``create`` says so."""
+def directory(path: Path, *, parent: int | None = None, create: bool = False, durable: bool = True) -> Generator[int]:
+    """Open a directory, never through a link; make it (durably, or the caller does that) where ``create`` says so."""
     if create:
         with suppress(FileExistsError):
             os.mkdir(path, 0o750, dir_fd=parent)
-            if parent is not None:
+            if parent is not None and durable:
                 os.fsync(parent)
     fd = os.open(path, _DIRECTORY, dir_fd=parent)
     try:
@@ -95,6 +95,7 @@ class NewFile:
 
     def park(self) -> Path:
         """Close it and leave it where it is, for whoever makes it a blob later; return where that is."""
+        os.fchmod(self._file.fileno(), MODE)
         self._file.close()
         return self._path
 
@@ -120,18 +121,19 @@ def install(root: Path, path: Path, sha: str) -> None:
     install_all(root, [(path, sha)])
 
 
-def install_all(root: Path, files: Iterable[tuple[Path, str]]) -> None:
-    """As :func:`install` for many; a directory that several went into is made durable once."""
+def install_all(root: Path, files: Iterable[tuple[Path, str]], *, durable: bool = True) -> None:
+    """As :func:`install` for many; a directory that several went into is made durable once, or by the caller."""
     with directory(root) as top, ExitStack() as opened:
         shards: dict[str, int] = {}
         changed: set[int] = set()
         for path, sha in files:
             if sha[:2] not in shards:
-                shards[sha[:2]] = opened.enter_context(directory(Path(sha[:2]), parent=top, create=True))
+                shard = directory(Path(sha[:2]), parent=top, create=True, durable=durable)
+                shards[sha[:2]] = opened.enter_context(shard)
                 fcntl.flock(shards[sha[:2]], fcntl.LOCK_SH)
             if _place(path, shards[sha[:2]], sha):
                 changed.add(shards[sha[:2]])
-        for shard in changed:
+        for shard in changed if durable else ():
             os.fsync(shard)
 
 

@@ -12,7 +12,11 @@ from types import TracebackType
 from typing import Self
 
 from service.domain.errors import TooLarge
-from service.store.blob_files import MODE, NewFile, install, storage_errors
+from service.store.blob_files import CHUNK, NewFile, install_all, storage_errors
+from service.store.durability import sync_file, sync_file_system
+
+FEW = 16
+"""Up to so many files are made durable one by one; more, by writing out what their file system has in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +32,11 @@ class Staging:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._file: NewFile | None = None
-        self._parked: list[Path] = []
+        self._parked: list[StagedFile] = []
         self._closed = False
         self._lock = threading.Lock()
+        # Open from the start: the kernel tells a descriptor which writes failed since it was opened.
+        self._disk = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def __enter__(self) -> Self:
         return self
@@ -40,28 +46,46 @@ class Staging:
             self._closed = True
             if self._file is not None:
                 self._file.discard()
-            for path in self._parked:
-                path.unlink(missing_ok=True)
+            for file in self._parked:
+                file.path.unlink(missing_ok=True)
+            os.close(self._disk)
 
     def begin(self) -> None:
         """Begin the next file; the one before it was ended."""
         with self._lock, storage_errors():
+            self._check_open()
             assert self._file is None
-            if self._closed:
-                raise RuntimeError("the staging was closed")
             self._file = NewFile(self._root)
 
     def write(self, data: bytes | memoryview) -> None:
         with self._lock, storage_errors():
+            self._check_open()
             assert self._file is not None
             self._file.write(data)
 
     def end(self) -> StagedFile:
         with self._lock, storage_errors():
+            self._check_open()
             file, self._file = self._file, None
             assert file is not None
-            self._parked.append(file.park())
-            return StagedFile(file.digest(), file.size, self._parked[-1])
+            self._parked.append(StagedFile(file.digest(), file.size, file.park()))
+            return self._parked[-1]
+
+    def store(self, fd: int, limit: int) -> tuple[str, int]:
+        """Copy at most ``limit`` bytes of the open regular file ``fd``, from its start (``FileSink``).
+
+        Raises ValueError if there is more.
+        """
+        self.begin()
+        size = 0
+        while data := os.pread(fd, min(CHUNK, limit - size + 1), size):
+            size += len(data)
+            if size > limit:
+                self._abandon()
+                raise ValueError(f"more than {limit} bytes")
+            self.write(data)
+        file = self.end()
+        return file.sha256, file.size_bytes
 
     def read(self, file: StagedFile, limit: int) -> bytes:
         """Return a small file's content. Raises TooLarge("blob_too_large")."""
@@ -69,18 +93,32 @@ class Staging:
             raise TooLarge("blob_too_large", f"more than {limit} bytes")
         return file.path.read_bytes()
 
+    def keep_all(self) -> None:
+        """As :meth:`keep`, for every file that was ended."""
+        self.keep(list(self._parked))
+
     def keep(self, files: Iterable[StagedFile]) -> None:
         """Make each of ``files`` a blob; durable on return. Files of the same content become one."""
+        chosen = {f.sha256: f for f in files}
         with self._lock, storage_errors():
-            for file in {f.sha256: f for f in files}.values():
-                _make_durable(file.path)
-                install(self._root, file.path, file.sha256)
+            self._check_open()
+            moves = [(file.path, file.sha256) for file in chosen.values()]
+            # Before they are to be seen, and (their names) before anybody refers to them.
+            if len(moves) <= FEW:
+                for file in chosen.values():
+                    sync_file(file.path)
+                install_all(self._root, moves)
+            else:
+                sync_file_system(self._disk)
+                install_all(self._root, moves, durable=False)
+                sync_file_system(self._disk)
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("the staging was closed")
 
-def _make_durable(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        os.fchmod(fd, MODE)
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    def _abandon(self) -> None:
+        with self._lock:
+            file, self._file = self._file, None
+            assert file is not None
+            file.discard()

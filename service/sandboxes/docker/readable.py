@@ -9,6 +9,8 @@ MAX_PATH_BYTES = 4096
 def readable(raw: bytes) -> str:
     """Return the path as text: bytes that are no UTF-8, and '%', are percent-encoded."""
     text = raw.decode("utf-8", "surrogateescape")
+    if text.isascii() and "%" not in text:
+        return text
     return "".join(_escaped(c) for c in text)
 
 
