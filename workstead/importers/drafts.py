@@ -1,5 +1,6 @@
 """An item while it is being read, with everything that was found wrong with it."""
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -87,5 +88,9 @@ def key_text(text: str) -> str:
 
 
 def slug(text: str, limit: int = 64) -> str:
-    """Return ``text`` as a part of a name: letters, digits, dot, underscore and hyphen."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:limit] or "x"
+    """Return ``text`` as a part of a name: letters, digits, dot, underscore and hyphen; another text gives another one."""
+    kept = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:limit]
+    if kept == text:
+        return kept
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{kept}-{digest}" if kept else digest

@@ -157,6 +157,14 @@ def test_ids(tmp_path: Path) -> None:
         assert "duplicate_id" in problems(imported, "1~2")
 
 
+def test_names_tell_items_apart(tmp_path: Path) -> None:
+    ids = ["a-b", "a b", "a/b", "\u00e4\u00f6", "\u00f6\u00e4", "x" * 100, "x" * 101]
+    with read("freelance", write(tmp_path, *(item_a(id=id) for id in ids))) as imported:
+        names = [item.task.name for item in checked(imported).items if item.task is not None]
+    assert names[0] == "freelance/a-b"
+    assert len(set(names)) == len(ids)
+
+
 @pytest.mark.parametrize(
     ("change", "type"),
     [
