@@ -109,7 +109,8 @@ def problem_of(status: int, members: Mapping[str, Any]) -> Problem:
     body = dict(members)
     slug = str(body.pop("type", "") or f"http_{status}").removeprefix(PREFIX)
     detail = str(body.pop("detail", "") or body.get("title", ""))
-    return kind(status, slug, detail + _pointers(body.get("errors")), body)
+    text = detail + _pointers(body.get("errors")) + _known(body.get("known"))
+    return kind(status, slug, text, body)
 
 
 def _members(response: httpx.Response) -> dict[str, Any]:
@@ -125,3 +126,10 @@ def _pointers(errors: Any) -> str:
         return ""
     items = [cast("dict[str, Any]", e) for e in cast("list[Any]", errors)[:20] if isinstance(e, dict)]
     return "".join(f"\n  {e.get('pointer', '')}: {e.get('detail', '')}" for e in items)
+
+
+def _known(names: Any) -> str:
+    """Say what there is instead of what was asked for."""
+    if not isinstance(names, list) or not names:
+        return ""
+    return f"; known: {', '.join(str(name) for name in cast('list[Any]', names)[:60])}"

@@ -40,6 +40,12 @@ def test_validation_errors_are_in_the_message() -> None:
     assert "#/limits/pids: too small" in str(problem_from(problem(422, "invalid_request", errors=errors)))
 
 
+def test_what_there_is_instead_is_in_the_message() -> None:
+    error = problem_from(problem(422, "unknown_sort", detail="not so", known=["score", 7]))
+    assert str(error) == "unknown_sort (422): not so; known: score, 7"
+    assert str(problem_from(problem(422, "unknown_sort", detail="not so", known={}))).endswith("not so")
+
+
 async def test_reads_are_retried_and_retry_after_is_heard(waits: list[float]) -> None:
     busy = problem(429, "rate_limited")
     busy.headers["Retry-After"] = "7"
