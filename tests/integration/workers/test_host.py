@@ -17,6 +17,7 @@ from service.sandboxes.contract import EngineError, SandboxError, SandboxRefused
 from service.store import hosts
 from service.testing.memory_sandbox import MemoryBackend, MemorySandbox
 from service.workers.attempt_loop import Patience
+from service.workers.heartbeat import Beating
 from service.workers.host import HostConfig, run_host
 from service.workers.reaper import Reaper
 from service.workers.watchdog import Watching, look_once
@@ -171,3 +172,45 @@ async def test_runs_of_a_lost_host_are_queued_again_and_its_worker_must_end(stag
     assert (await stage.attempts(run.id))[0].ended_because is EndedBecause.SANDBOX_LOST
     async with stage.db.transaction() as tx:
         assert not await hosts.beat(tx, stage.host.id, stage.host.epoch)
+
+
+class Measured:
+    async def read(self) -> dict[str, Any]:
+        return {"memory_usable_bytes": 1 << 40, "cpus": 3}
+
+
+async def test_a_drained_host_ends_when_its_last_run_is_released(stage: Stage, tmp_path: Path) -> None:
+    given = config(tmp_path, gauge=Measured(), beating=Beating(every_s=0.05))
+    task = asyncio.create_task(run_host(stage.context(), given, asyncio.Event()))
+    slow = await stage.agent(code=f"import time; time.sleep(1.5); {WRITE_RIGHT}")
+    run = await stage.submit(await stage.task(graders=[]), slow)
+    await until(lambda: stage.is_in(run.id, Phase.RUNNING))
+    async with stage.db.transaction() as tx:
+        host = await hosts.change(tx, "host-1", cordoned=True, state="draining")
+    assert host is not None
+    assert host.facts == {"memory_usable_bytes": 1 << 40, "cpus": 3}
+    waiting = await stage.submit(await stage.task(graders=[]), slow)
+    await asyncio.sleep(0.3)
+    assert not task.done()
+    await asyncio.wait_for(task, 20)
+    assert await released(stage, run.id)
+    assert (await stage.row(waiting.id)).phase is Phase.QUEUED
+
+
+async def test_an_uncordoned_host_takes_what_waits_at_once(stage: Stage, tmp_path: Path) -> None:
+    async with working(stage.context(), config(tmp_path, scan_s=60, beating=Beating(every_s=0.05))):
+        await until(lambda: _is_up(stage))
+        async with stage.db.transaction() as tx:
+            await hosts.change(tx, "host-1", cordoned=True)
+        run = await stage.submit(await stage.task(graders=[]), await stage.agent())
+        await asyncio.sleep(0.3)
+        assert await stage.is_in(run.id, Phase.QUEUED)
+        async with stage.db.transaction() as tx:
+            await hosts.change(tx, "host-1", cordoned=False)
+        await until(lambda: stage.is_in(run.id, Phase.DONE), 20)
+
+
+async def _is_up(stage: Stage) -> bool:
+    async with stage.db.reading() as tx:
+        host = await hosts.get(tx, "host-1")
+    return host is not None and host.epoch.startswith("wrk_")

@@ -121,3 +121,21 @@ async def test_a_closed_pool_makes_nothing(backend: MemoryBackend) -> None:
     assert await pool.take(spec()) is None
     await asyncio.sleep(0.05)
     assert await backend.list_ids() == []
+
+
+async def test_it_gives_way_to_what_runs_were_promised(backend: MemoryBackend) -> None:
+    one = SMALL.memory_bytes
+    pool = WarmPool(backend, per_key=2, total=4)
+    pool.allow(3 * one)
+    pool.expect(spec(64))
+    pool.expect(spec(65))
+    await until(lambda: pool.size == 3)
+    await asyncio.sleep(0.1)
+    assert pool.memory_bytes == 3 * one
+    pool.allow(one)
+    await until(lambda: pool.size == 1)
+    pool.allow(0)
+    await until(lambda: pool.size == 0)
+    pool.allow(None)
+    await until(lambda: pool.size == 4)
+    await pool.close()
