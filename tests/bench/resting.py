@@ -47,7 +47,7 @@ def overhead(runs: int = 20, seconds: float = 90) -> Result:
     with stack(WORKSTEAD_WORKER__SLOTS=str(runs), WORKSTEAD_WORKER__WARM_TOTAL="0") as running:
         time.sleep(10)
         without = _share(running, seconds)
-        task = make_task(running, limits={"wall_clock_s": 3600, "memory_bytes": 64 << 20})
+        task = make_task(running, limits={"wall_clock_s": 3600, "memory_bytes": 64 << 20, "disk_bytes": 1 << 30})
         agent = make_agent(running, ["/bin/sleep", "3600"])
         ids = [submit(running, task, agent) for _ in range(runs)]
         wait_until("all runs work", lambda: all(_phase(running, i) == "running" for i in ids), 180, 0.5)

@@ -40,7 +40,8 @@ def _read(fast: Fast, run: str, out: list[tuple[list[float], int]]) -> None:
 
 
 def _series(running: Stack, runs: int, rate: int, seconds: int) -> dict[str, float]:
-    task = make_task(running, limits={"wall_clock_s": seconds + 60, "cpus": 1.0, "memory_bytes": 128 << 20})
+    limits = {"wall_clock_s": seconds + 60, "cpus": 1.0, "memory_bytes": 128 << 20, "disk_bytes": 1 << 30}
+    task = make_task(running, limits=limits)
     agent = python_agent(running, WRITER.format(rate=rate, seconds=seconds))
     seen: list[tuple[list[float], int]] = []
     threads: list[threading.Thread] = []
