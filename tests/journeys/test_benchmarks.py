@@ -14,6 +14,7 @@ from demo.benchmarks.make import make
 from tests.journeys.stack import Stack
 from workstead.sync import Client
 
+SCAFFOLDS = Path(__file__).parents[2] / "demo/scaffolds"
 WORKSTEAD = Path(sys.executable).with_name("workstead")
 SMALL = ("-O", "memory_bytes=268435456", "-O", "disk_bytes=67108864", "-O", "cpus=1", "-O", "wall_clock_s=60")
 
@@ -105,15 +106,22 @@ def test_check_opens_the_files_of_tasks_without_a_grader(stack: Stack, imported:
 def test_one_command_runs_a_set_and_prints_the_table(
     stack: Stack, sets: Path, imported: dict[str, dict[str, Any]]
 ) -> None:
-    agents = [sets / f"scaffolds/freelance-{variant}.json" for variant in ("right", "wrong")]
+    agents = [SCAFFOLDS / "oracle.toml", SCAFFOLDS / "nop.toml", sets / "scaffolds/freelance-right.json"]
     options = [part for path in agents for part in ("--scaffold", path)]
     done = workstead(stack, "run", "--benchmark", "set-b", *options, "--no-download")
     assert done.returncode == 0, done.stdout + done.stderr
     table = done.stdout.split("Verdicts")[1]
-    rows = {line.split("│")[1].strip(): line for line in table.splitlines() if "freelance-" in line}
+    rows = {line.split("│")[1].strip(): line for line in table.splitlines() if "@1" in line}
+    assert "5/5" in rows["demo-oracle@1"]
+    assert "0/5" in rows["demo-nop@1"]
     # Gold answers of 203 and 206 break their own rules, so nobody who follows the rules gets full marks there.
     assert "3/5" in rows["freelance-right@1"]
-    assert "0/5" in rows["freelance-wrong@1"]
+
+
+def test_what_nothing_grades_is_said_so(stack: Stack, imported: dict[str, dict[str, Any]]) -> None:
+    done = workstead(stack, "run", "--benchmark", "set-j", "--scaffold", SCAFFOLDS / "nop.toml", "--no-download")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "3 ungraded" in done.stdout
 
 
 def test_programs_fail_each_in_its_own_way(stack: Stack, sets: Path, imported: dict[str, dict[str, Any]]) -> None:
