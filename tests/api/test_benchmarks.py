@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from service.api.state import ApiState
 from service.lifecycle.operations.contract import OperationContext
@@ -64,6 +65,9 @@ async def test_a_small_manifest_is_a_benchmark_at_once_and_once(tenant: Tenant) 
     assert (task["name"], task["digest"]) == ("t/one", items[0]["task"]["digest"])
     one_alone = await tenant.post("/v1/tasks", body["items"][0]["task"], 200)
     assert one_alone["id"] == task["id"]
+    async with tenant.state.db.reading() as tx:
+        owners = text("SELECT owner_id FROM blob_refs WHERE digest = :sha AND owner_kind = 'task'")
+        assert (await tx.execute(owners, {"sha": sha})).scalars().all() == [task["id"]]
 
 
 async def test_the_same_name_with_another_content_is_refused(tenant: Tenant) -> None:
@@ -97,12 +101,12 @@ async def test_a_refused_task_costs_its_item_only(tenant: Tenant) -> None:
         item("field", privileged=True),
         item("text", facets={"x": "\ud800"}) | {"problems": [{"type": "noted"}]},
     )
-    text = json.dumps(body)
+    sent = json.dumps(body)
     made = (
-        await tenant.client.post("/v1/benchmarks", content=text, headers={"Content-Type": "application/json"})
+        await tenant.client.post("/v1/benchmarks", content=sent, headers={"Content-Type": "application/json"})
     ).json()
     assert made["type"].endswith("json_bad_text")  # in the request itself; in an uploaded manifest it costs the item
-    operation = await _import(tenant, text.encode())
+    operation = await _import(tenant, sent.encode())
     found = (await tenant.get(f"/v1/benchmarks/{operation['result']['benchmark_id']}/items"))["data"]
     reasons = {i["key"]: [p["type"] for p in i["problems"]] for i in found}
     assert reasons == {
