@@ -48,7 +48,7 @@ async def report_for_run(ctx: ReportContext, project_id: str, run_id: str, diges
     """
 
     async def find(tx: Tx) -> IntegrityRow:
-        found = await integrity.find(tx, project_id, digest)
+        found = await integrity.present(tx, project_id, digest)
         return found or await integrity.request(tx, project_id, digest, queued=False)
 
     row = await retrying(ctx.db, find, ctx.database_patience_s)

@@ -44,11 +44,19 @@ async def request(tx: Tx, project_id: str, digest: str, *, queued: bool) -> Inte
 
 
 async def find(tx: Tx, project_id: str, digest: str) -> IntegrityRow | None:
-    """Return the newest report of a deliverable, a finished one before all others, whatever its version."""
+    """Return the report of a deliverable to show: a finished one before all others, then the present version's."""
     c = integrity_reports.c
     mine = (c.project_id == project_id, c.digest == digest)
-    order = ((c.state == ReportState.READY).desc(), c.created_at.desc())
+    order = ((c.state == ReportState.READY).desc(), (c.version == VERSION).desc(), c.created_at.desc())
     return await _one(tx, select(integrity_reports).where(*mine).order_by(*order).limit(1))
+
+
+async def present(tx: Tx, project_id: str, digest: str) -> IntegrityRow | None:
+    """Return the report of a deliverable under the present version."""
+    c = integrity_reports.c
+    return await _one(
+        tx, select(integrity_reports).where(c.project_id == project_id, c.digest == digest, c.version == VERSION)
+    )
 
 
 async def by_id(tx: Tx, report_id: str) -> IntegrityRow | None:

@@ -75,6 +75,21 @@ async def _films(rooms: EngineRooms) -> dict[str, bytes]:
         return {name: await room.read_file(name) for name in ("a.mp4", "fast.mp4", "b.mp3", "c.webm")}
 
 
+async def test_7z(rooms: EngineRooms, tmp_path: Path) -> None:
+    async with rooms.open(IMAGE, Limits(disk_bytes=128 << 20), in_memory=True) as room:
+        await room.write_files(
+            [FileSource("x", data=bytes(range(256)) * 99), FileSource("zeros", data=bytes(90 << 20))]
+        )
+        for name, more in (("a.7z", ["x"]), ("locked.7z", ["-psecret", "-mhe", "x"]), ("bomb.7z", ["zeros"])):
+            done = await room.exec(["7zz", "a", "-bd", name, *more])
+            assert done.code == 0, done.stdout
+        files = {name: await room.read_file(name) for name in ("a.7z", "locked.7z", "bomb.7z")}
+    found = await checked(rooms, tmp_path, {**files, "half.7z": files["a.7z"][: len(files["a.7z"]) // 2]})
+    assert {name: said(f) for name, f in found.items()} == {
+        "a.7z": (True, []), "locked.7z": (False, ["encrypted"]), "bomb.7z": (False, ["bomb"]), "half.7z": (False, ["truncated"]),
+    }  # fmt: skip
+
+
 async def test_whole_files_open(rooms: EngineRooms, tmp_path: Path) -> None:
     films = await _films(rooms)
     files = {

@@ -160,6 +160,24 @@ async def test_only_a_new_round_tries_again(stage: Stage) -> None:
     assert rooms.asked == 2
 
 
+async def test_a_new_version_of_the_checker_makes_a_report_of_its_own(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = await _sealed(stage, TEXT)
+    await _grade(stage)
+    monkeypatch.setattr(integrity, "VERSION", "next")
+    old = await _report(stage, run)
+    async with stage.db.transaction() as tx:
+        await regrade(tx, run.project_id, run.id)
+    shown = await _report(stage, run)
+    await _grade(stage)
+    new = await _report(stage, run)
+    assert old is not None
+    assert new is not None
+    assert (old.version, shown, new.version, new.state) == ("1", old, "next", ReportState.READY)
+    assert len(await stage.events(run.id, "deliverable.checked")) == 2
+
+
 async def test_what_kills_its_maker_is_given_up(stage: Stage) -> None:
     run = await _sealed(stage, TEXT)
     row = await _report(stage, run)

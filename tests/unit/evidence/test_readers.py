@@ -127,6 +127,42 @@ def test_a_document_is_its_parts(tmp_path: Path) -> None:
     assert seen(tmp_path, "a.xlsx", packed(parts))[2] == ["type_mismatch"]
 
 
+def ole(*names: str) -> bytes:
+    """A container of two sectors: the allocation table and the directory."""
+    head = bytearray(512)
+    head[:8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+    struct.pack_into("<H", head, 30, 9)
+    struct.pack_into("<I", head, 48, 1)
+    struct.pack_into("<109I", head, 76, 0, *[0xFFFFFFFF] * 108)
+    directory = bytearray(512)
+    for n, name in enumerate(names):
+        text = name.encode("utf-16-le")
+        directory[128 * n : 128 * n + len(text)] = text
+        struct.pack_into("<H", directory, 128 * n + 64, len(text) + 2)
+    return bytes(head) + struct.pack("<128I", 0xFFFFFFFD, 0xFFFFFFFE, *[0xFFFFFFFF] * 126) + bytes(directory)
+
+
+def test_an_old_document_is_its_directory(tmp_path: Path) -> None:
+    whole = ole("Root Entry", "WordDocument")
+    assert seen(tmp_path, "a.doc", whole) == ("ole", True, [], {"entries": 2})
+    assert seen(tmp_path, "a.doc", whole[:1200])[2] == ["truncated"]
+    assert seen(tmp_path, "a.doc", whole[:300])[2] == ["truncated"]
+    assert seen(tmp_path, "a.xls", ole("Root Entry"))[2] == ["cannot_open"]
+    assert seen(tmp_path, "a.docx", ole("Root Entry", "EncryptedPackage"))[2] == ["encrypted"]
+    looped = bytearray(whole)
+    struct.pack_into("<I", looped, 512 + 4, 1)
+    assert seen(tmp_path, "a.doc", bytes(looped))[1] is True
+
+
+def test_a_font_is_its_tables(tmp_path: Path) -> None:
+    whole = b"\x00\x01\x00\x00\x00\x01" + bytes(6) + b"glyf" + struct.pack(">III", 0, 28, 4) + b"data"
+    assert seen(tmp_path, "a.ttf", whole) == ("ttf", True, [], {"entries": 1})
+    assert seen(tmp_path, "a.ttf", whole[:-1])[2] == ["truncated"]
+    woff = b"wOFF" + bytes(4) + struct.pack(">IH", 20, 3) + bytes(6)
+    assert seen(tmp_path, "a.woff", woff)[1:] == (True, [], {"entries": 3})
+    assert seen(tmp_path, "a.woff", woff[:-1])[2] == ["truncated"]
+
+
 def test_names_and_contents_are_compared_by_family() -> None:
     assert judged("jpg", "png") == ("png", True)
     assert judged("jpg", "jpeg") == ("jpeg", False)

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import lzma
 import re
+import struct
 import tarfile
 import zlib
 from collections.abc import Callable
@@ -76,13 +77,23 @@ def _members(file: BinaryIO, budget: Budget) -> int:
     return entries
 
 
+def _ends_early(path: Path) -> bool:
+    """Whether the list of members, which comes last, lies beyond the end."""
+    with path.open("rb") as file:
+        head = file.read(32)
+        size = file.seek(0, 2)
+    if len(head) < 32:
+        return True
+    offset, length = struct.unpack_from("<QQ", head, 12)
+    return 32 + offset + length > size
+
+
 def read_7z(path: Path, _: str) -> Seen:
     listed = run(["7zz", "l", "-slt", "-ba", "-p-", "-mmt1", path], path.parent)
     if "Wrong password" in listed.stdout + listed.stderr or "Encrypted = +" in listed.stdout:
         raise Trouble("encrypted", "members need a password")
     if listed.code != 0:
-        late = "Unexpected end" in listed.stdout + listed.stderr
-        raise Trouble("truncated" if late else "cannot_open", "the list of members cannot be read")
+        raise Trouble("truncated" if _ends_early(path) else "cannot_open", "the list of members cannot be read")
     sizes = [int(size) for size in _SIZE.findall(listed.stdout)]
     if len(sizes) > MAX_MEMBERS:
         raise Trouble("bomb", f"{len(sizes)} members")
