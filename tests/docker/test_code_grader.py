@@ -176,16 +176,16 @@ async def test_a_test_finds_nothing_of_an_earlier_one(rooms: EngineRooms, name: 
 
 
 HARDSHIPS = {
-    "a bomb of processes": ("import os\nprint(2 * int(input()), flush=True)\nwhile True:\n  try: os.fork()\n  except OSError: pass", "timeout"),
+    "a bomb of processes": ("import os\nprint(2 * int(input()), flush=True)\nwhile True:\n  try: os.fork()\n  except OSError: pass", {"timeout", "memory_limit"}),
     "threads without end": ("import threading, time\nwhile True:\n  try: threading.Thread(target=time.sleep, args=(60,)).start()\n"
-                            "  except RuntimeError: break\nraise SystemExit(4)", "timeout"),
-    "a gigabyte at once": ("import os\nb = b'x' * (1 << 20)\nfor _ in range(1024): os.write(1, b)", "output_limit"),
-    "a full disk": ("f = open('big', 'wb')\nwhile True: f.write(b'x' * (1 << 20))", "crash"),
-    "inodes without end": ("n = 0\nwhile True:\n  open(f'f{n}', 'w').close(); n += 1", "crash"),
-    "another clock": ("import time\ntime.clock_settime(time.CLOCK_REALTIME, 0)", "crash"),
+                            "  except RuntimeError: break\nraise SystemExit(4)", {"timeout"}),
+    "a gigabyte at once": ("import os\nb = b'x' * (1 << 20)\nfor _ in range(1024): os.write(1, b)", {"output_limit"}),
+    "a full disk": ("f = open('big', 'wb')\nwhile True: f.write(b'x' * (1 << 20))", {"crash"}),
+    "inodes without end": ("n = 0\nwhile True:\n  open(f'f{n}', 'w').close(); n += 1", {"crash", "timeout"}),
+    "another clock": ("import time\ntime.clock_settime(time.CLOCK_REALTIME, 0)", {"crash"}),
     "a stopped launcher": ("import os, signal\nme = os.getpid()\nfor p in os.listdir('/proc'):\n"
-                           "  if p.isdigit() and int(p) not in (1, me): os.kill(int(p), signal.SIGSTOP)\n", "runner_killed"),
-    "another network": ("import socket; socket.create_connection(('192.0.2.1', 80), 3)", "crash"),
+                           "  if p.isdigit() and int(p) not in (1, me): os.kill(int(p), signal.SIGSTOP)\n", {"runner_killed"}),
+    "another network": ("import socket; socket.create_connection(('192.0.2.1', 80), 3)", {"crash"}),
 }  # fmt: skip
 
 
@@ -195,9 +195,9 @@ async def test_a_sandbox_holds_what_a_program_does_to_it(
     rooms: EngineRooms, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "SLACK_S", 3.0)
-    program, cause = HARDSHIPS[name]
-    verdict = await grade(rooms, program, DOUBLE[:1], per_test_s=3)
-    assert causes(verdict) == [cause]
+    program, expected = HARDSHIPS[name]
+    (cause,) = causes(await grade(rooms, program, DOUBLE[:1], per_test_s=3))
+    assert cause in expected
     assert (await grade(rooms, RIGHT)).score == 2
 
 

@@ -5,7 +5,10 @@ planted in the host's own namespace would be open to the host's network.
 """
 
 import ctypes
+import fcntl
 import os
+import socket
+import struct
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +18,7 @@ from service.sandboxes.contract import EngineError, SandboxRefused
 
 T = TypeVar("T")
 _CLONE_NEWNET = 0x40000000
+_SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
 _OWN = Path("/proc/self/ns/net")
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -63,6 +67,26 @@ def check_own_namespace(pid: int) -> None:
     theirs = _inode(pid)
     if theirs is not None and theirs in (_inode(os.getpid()), _inode(1)):
         raise SandboxRefused("not_isolated", "the container has no network namespace of its own")
+
+
+def raise_loopback(pid: int) -> None:
+    """Bring the process's loopback up, as the engine's own network or runc would have. Blocking.
+
+    Nothing happens where the process is not visible or has gone. Raises SandboxRefused, EngineError.
+    """
+    try:
+        namespace = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        inside(namespace, _loopback_up)
+    finally:
+        os.close(namespace)
+
+
+def _loopback_up() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", _IFF_UP))
 
 
 def _inode(pid: int) -> int | None:

@@ -32,7 +32,7 @@ from service.sandboxes.docker.engine import Engine
 from service.sandboxes.docker.handles import Handle
 from service.sandboxes.docker.link import LauncherLink
 from service.sandboxes.docker.markers import read_markers
-from service.sandboxes.docker.netns import check_own_namespace
+from service.sandboxes.docker.netns import check_own_namespace, raise_loopback
 from service.sandboxes.docker.watch import DeathWatch
 from service.sandboxes.docker.workspace import WorkspaceStore
 
@@ -77,10 +77,15 @@ class DockerSandbox(Sandbox):
         report = await self.inspect()
         if report.state is ContainerState.RUNNING:
             if not self.spec.engine_network:
-                check_own_namespace(self._pid)
+                await self._own_network(self._pid)
             self._watch.begin(self._pid, self.handle.container)
         else:
             self.link.mark_lost(f"the container is not running ({report.state.value})")
+
+    async def _own_network(self, pid: int) -> None:
+        check_own_namespace(pid)
+        if self.spec.runtime != "runc":  # runc does it by itself
+            await self._host.run("loopback", HOST_CALL_S, lambda: raise_loopback(pid))
 
     async def shut(self) -> None:
         """Stop listening and watching; the sandbox goes on."""

@@ -19,7 +19,7 @@ from service.sandboxes.docker.sandbox import DockerSandbox
 LIMITS = Limits(memory_bytes=256 * MIB, disk_bytes=32 * MIB, inodes=1000, shm_bytes=MIB, pids=64)
 TRY_S = 20.0
 _SIOCGIFADDR = 0x8915
-_PROBE = """
+PROBE = """
 import socket, sys
 def ask(host, port):
     try:
@@ -86,7 +86,7 @@ async def try_out(sandbox: DockerSandbox) -> str:
 async def _ask_inside(sandbox: DockerSandbox, host_port: int) -> list[tuple[str, str]]:
     """Return (address, what it said) for the planted listener first, then for each address of the host."""
     asked = [f"127.0.0.1 {MODEL_PORT}", *(f"{address} {host_port}" for address in host_addresses())]
-    done = await sandbox.exec([sandbox.handle.interpreter, "-I", "-S", "-c", _PROBE, *asked], timeout_s=TRY_S)
+    done = await sandbox.exec([sandbox.handle.interpreter, "-I", "-S", "-c", PROBE, *asked], timeout_s=TRY_S)
     rows = [line.partition("|") for line in done.stdout.decode(errors="replace").splitlines()]
     if done.code != 0 or len(rows) != len(asked):
         raise ValueError(f"the probe failed inside: {done.stderr[-200:]!r}")

@@ -106,3 +106,12 @@ def test_nothing_is_shared_with_the_host() -> None:
     assert config["ReadonlyRootfs"] is True
     assert config["Devices"] == []
     assert config["Binds"] == []
+
+
+def test_a_workspace_in_memory_is_a_sized_mount_of_the_agents_and_no_volume() -> None:
+    limits = Limits(memory_bytes=512 * MIB, disk_bytes=64 * MIB, inodes=5000)
+    made = create_body(SandboxSpec(IMAGE.id, limits=limits, in_memory=True), HOST, IMAGE, PLACE)
+    options = host_config(made)["Tmpfs"]["/workspace"].split(",")
+    assert {"nosuid", "nodev", f"size={64 * MIB}", "nr_inodes=5000", "uid=10001", "gid=10001"} <= set(options)
+    assert [m["Target"] for m in host_config(made)["Mounts"]] == ["/run/workstead"]
+    assert "/workspace" not in host_config(body(limits))["Tmpfs"]

@@ -192,6 +192,7 @@ async def test_no_fault_of_ours_becomes_a_wrong_answer(error: Exception, kind: t
         (ExecResult(0, None, b" \n", b""), Cause.NO_OUTPUT),
         (ExecResult(0, None, b"", b"", left=True), Cause.PROCESSES_LEFT),
         (ExecResult(None, 11, b"2\n", b""), Cause.CRASH),
+        (ExecResult(3, None, b"2\n", b""), Cause.CRASH),
         (ExecResult(None, 9, b"2\n", b"", timed_out=True), Cause.TIMEOUT),
         (ExecResult(None, 9, b"2\n", b"", truncated=True), Cause.OUTPUT_LIMIT),
         (ExecResult(0, None, b"2\r\n", b"noise"), None),

@@ -137,3 +137,20 @@ async def test_a_thousand_calls_leave_nothing_behind(rig: Rig) -> None:
         await asyncio.gather(*(link.exec(["true"], cwd="/") for _ in range(10)))
     assert (rig.descriptors(), rig.threads(), len(asyncio.all_tasks())) == before
     assert rig.zombies() == 0
+
+
+async def test_what_a_call_used_is_measured(rig: Rig) -> None:
+    link = await rig.up()
+    usage = (await sh(link, "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.1")).usage
+    assert usage is not None
+    assert 0 < usage.cpu_s <= usage.wall_s
+    assert usage.wall_s >= 0.1
+    assert usage.max_rss_bytes > 1 << 20
+
+
+async def test_a_call_is_never_alone_outside_a_sandbox(rig: Rig) -> None:
+    """It would end every process of its user: here that is a user of the whole machine."""
+    link = await rig.up()
+    with pytest.raises(ToolFailed) as raised:
+        await link.exec(["true"], cwd="/", alone=True)
+    assert raised.value.type == "not_alone"
