@@ -21,6 +21,8 @@ from service.sandboxes.docker.profile import UID
 from service.sandboxes.docker.tools import run_tool
 
 DIRECTORIES = ("output", ".home")
+BYTES_PER_INODE = 2048
+"""Least size per inode: the table takes an eighth of a disk at most, whatever was asked for."""
 LAYOUT = 1
 """Raise when templates made by earlier versions must not be used any more."""
 
@@ -90,7 +92,7 @@ class LoopWorkspaces(WorkspaceStore):
             loopdev.detach(device)
 
     def _template(self, limits: Limits) -> Path:
-        path = self._templates / f"ext4-v{LAYOUT}-{limits.disk_bytes}-{limits.inodes}.img"
+        path = self._templates / f"ext4-v{LAYOUT}-{limits.disk_bytes}-{inodes_of(limits)}.img"
         if not path.exists():
             self._templates.mkdir(mode=0o700, parents=True, exist_ok=True)
             draft = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.draft")
@@ -105,7 +107,7 @@ class LoopWorkspaces(WorkspaceStore):
         with draft.open("wb") as image:
             image.truncate(limits.disk_bytes)
         # No journal: a sandbox does not outlive its host's crash, and a read-only mount has nothing to replay.
-        features = ["-O", "^has_journal,^resize_inode", "-m", "0", "-N", str(limits.inodes)]
+        features = ["-O", "^has_journal,^resize_inode", "-m", "0", "-N", str(inodes_of(limits))]
         extended = f"lazy_itable_init=1,nodiscard,root_owner={UID}:{UID}"
         run_tool(["mkfs.ext4", "-q", "-F", *features, "-E", extended, str(draft)])
         target = draft.with_suffix(".mnt")
@@ -169,6 +171,11 @@ def probe(data_dir: Path) -> WorkspaceStore:
     finally:
         store.release(trial)
         shutil.rmtree(trial, ignore_errors=True)
+
+
+def inodes_of(limits: Limits) -> int:
+    """Return how many inodes a file system of this size is made with: their table takes 256 bytes each of the disk."""
+    return min(limits.inodes, limits.disk_bytes // BYTES_PER_INODE)
 
 
 def _blocks(name: str, parent: int) -> int:
