@@ -13,8 +13,8 @@ from service.domain.limits import MIB
 
 _WINDOW = 32 * MIB
 """Most memory that a compressor may ask its reader for (``zstd -19`` and ``xz -6`` ask for 8 MiB)."""
-_ZSTD_SLICE = 512
-"""Bytes of zstd taken at once: at most 128 blocks of 128 KiB come out."""
+_ZSTD_SLICE = 256
+"""Bytes of zstd taken at once: at most 64 blocks of 128 KiB come out."""
 
 
 class Inflater:
