@@ -3,6 +3,7 @@
 import os
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -56,12 +57,27 @@ def test_every_command_in_the_readme_exists() -> None:
     groups = {words.split()[0] for words in known if " " in words}
     typed = re.findall(r"workstead ([a-z]+)(?: ([a-z]+))?", _typed((ROOT / "README.md").read_text()))
     named = {f"{first} {second}" if second and first in groups else first for first, second in typed}
-    assert {"run", "runs list", "token create", "benchmarks import"} <= named
+    assert {"run", "runs list", "runs watch", "token create", "benchmarks import", "webhooks", "project"} <= named
     assert sorted(named - known) == []
 
 
+def _table_of_commands(text: str) -> Iterator[str]:
+    """Yield what a first cell such as ``workstead runs list``, ``watch`` means, written out."""
+    for cell in re.findall(r"^\| (`workstead [^|]+) \|", text, re.MULTILINE):
+        first, *others = re.findall(r"`([^`]+)`", cell)
+        words = re.findall(r"(?<= )[a-z]+(?= |$)", first)
+        yield from (" ".join(["workstead", *words[: max(len(words) - 1, 0)], other]) for other in others)
+
+
 def _typed(text: str) -> str:
-    return "\n".join([*_SHELL_BLOCK.findall(text), *re.findall(r"`(workstead [^`]+)`", text), *_RUNNING.findall(text)])
+    return "\n".join(
+        [
+            *_table_of_commands(text),
+            *_SHELL_BLOCK.findall(text),
+            *re.findall(r"`(workstead [^`]+)`", text),
+            *_RUNNING.findall(text),
+        ]
+    )
 
 
 def _commands(command: object) -> set[str]:

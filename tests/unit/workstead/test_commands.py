@@ -300,6 +300,8 @@ class TestOperators:
         listed = server.run("hosts", "list", answers=[page(host)])
         for said in ("up, cordoned", "1/2", "1.0 GiB of 4.0 GiB", "an operator cordoned it"):
             assert said in listed.stdout
+        assert server.run("hosts", "cordon", "h1", answers=[ok(**host)]).exit_code == 0
+        assert json.loads(server.script.bodies[0]) == {"cordoned": True}
         assert server.run("hosts", "uncordon", "h1", answers=[ok(**host)]).exit_code == 0
         assert json.loads(server.script.bodies[0]) == {"cordoned": False}
         assert server.run("hosts", "drain", "h1", "--stop-worker", answers=[ok(**host)]).exit_code == 0
