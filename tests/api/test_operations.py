@@ -137,6 +137,7 @@ async def test_a_stream_tells_each_state_and_its_end(tenant: Tenant, url: str) -
                 pass
     assert [m["data"]["state"] for m in seen] == ["running", "running", "succeeded", "succeeded"]
     assert [m["data"].get("done") for m in seen] == [0, 5, 5, None]
+    assert [m.get("event") for m in seen] == [None, None, None, "end"]
     ids = [int(m["id"]) for m in seen[:3]]
     assert ids == sorted(set(ids))
     rest = [m async for m in _messages(url, tenant, path, **{"Last-Event-ID": str(ids[1])})]
