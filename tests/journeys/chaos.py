@@ -104,6 +104,7 @@ class Chaos:
         assert seen.output(run["attempt"]) == "".join(f"line {i}\n" for i in range(LINES))
         assert len(seen.of("deliverable.sealed")) == 1, seen.of("deliverable.sealed")
         assert len(seen.of("verdict")) == 1, seen.of("verdict")
+        assert len(seen.of("deliverable.checked")) == 1, seen.of("deliverable.checked")
         paths = [a["path"] for a in self.stack.call("GET", f"/v1/runs/{run_id}/artifacts")["data"]]
         assert paths.count("output/answers.json") == 1, paths
 
