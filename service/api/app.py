@@ -34,6 +34,7 @@ from service.api.resources import (
     tokens,
     webhooks,
 )
+from service.api.shortcut import Shortcut
 from service.api.state import ApiState
 
 API_VERSION = "1"
@@ -67,6 +68,7 @@ def create_app(state: ApiState) -> FastAPI:
     app = describe()
     app.state.api = state
     app.state.metrics = CollectorRegistry()
+    app.add_middleware(Shortcut, state=state)
     app.add_middleware(Metrics, registry=app.state.metrics, state=state)
     if state.config.cors_origins:
         app.add_middleware(

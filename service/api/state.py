@@ -12,6 +12,7 @@ from service.api.rate_limits import Limiter, Rates
 from service.store.blobs import BlobStore
 from service.store.database import Database
 from service.store.notifications import Notifications
+from service.store.poll import Polls
 from service.store.secret_box import SecretBox
 
 
@@ -76,9 +77,11 @@ class ApiState:
     streams_of: Counter[str] = field(default_factory=Counter[str])
     """Token id to its open event streams and long polls."""
     limiter: Limiter = field(init=False)
+    polls: Polls = field(init=False)
 
     def __post_init__(self) -> None:
         self.limiter = Limiter(self.config.rates)
+        self.polls = Polls(self.db)
 
 
 def api_state(connection: HTTPConnection) -> ApiState:

@@ -19,7 +19,7 @@ from service.api.stream_slots import check_slot, slot
 from service.domain.errors import NotFound
 from service.domain.run_states import Phase
 from service.store.notifications import RUN_EVENTS, RUNS
-from service.store.poll import StreamState, stream_state, token_and_revision
+from service.store.poll import StreamState, stream_state
 
 Until = Literal["ended", "graded", "change"]
 PREFIX_LENGTH = 12
@@ -36,10 +36,9 @@ async def unchanged(request: Request, state: ApiState, run_id: str) -> Response 
     besides). None leads to the ordinary path, which tells apart everything that this one does not.
     """
     wanted, secret = request.headers.get("if-none-match"), bearer(request)
-    if wanted is None or not secret or "\x00" in secret:
+    if wanted is None or not secret or not (secret.isascii() and secret.isprintable()):
         return None
-    async with state.db.statement() as tx:
-        found = await token_and_revision(tx, secret[:PREFIX_LENGTH], run_id)
+    found = await state.polls.ask(secret[:PREFIX_LENGTH], run_id)
     if found is None or found.revision is None or found.phase is None or found.kind != "api":
         return None
     if not hmac.compare_digest(found.hash, hashlib.sha256(secret.encode()).digest()):
