@@ -30,10 +30,7 @@ LIVE = "('provisioning', 'running', 'paused', 'awaiting_confirmation', 'collecti
 TURN = "c.priority DESC, coalesce(live.n, 0) + c.place, p.served_at NULLS FIRST, c.queued_at, c.id"
 
 # Whoever claims from a project with a limit does so alone: what others claimed is then committed and counted.
-_LIMITED = text("""
-    SELECT p.id FROM projects p
-    WHERE p.max_runs IS NOT NULL AND EXISTS (SELECT 1 FROM runs r WHERE r.project_id = p.id AND r.phase = 'queued')
-    ORDER BY p.id FOR NO KEY UPDATE""")
+_ALONE = text("SELECT id FROM projects WHERE id = ANY(CAST(:ids AS text[])) ORDER BY id FOR NO KEY UPDATE")
 # A project's n-th candidate competes as if the project's live attempts and its n-1 better candidates were running,
 # so one statement gives the same order as claiming one by one. `wanted` bounds the scan per project.
 _CANDIDATES = text(f"""
@@ -75,7 +72,6 @@ async def claim(
         return []
     if room.slots_limit is not None:
         free_slots = min(free_slots, room.slots_limit - room.running)
-    await tx.execute(_LIMITED)
     return await _Taking(tx, host, room, reserve_after_s).take(free_slots)
 
 
@@ -95,8 +91,11 @@ class _Taking:
     host: HostRow
     room: Capacity
     reserve_after_s: float
+    alone: set[str] = field(default_factory=set[str])
+    """Projects with a limit that nobody else claims from just now."""
+    rivals: set[str] = field(default_factory=set[str])
+    """Projects that have candidates."""
     served: set[str] = field(default_factory=set[str])
-    """Projects."""
 
     async def take(self, free: int) -> list[AttemptRow]:
         """Take the best; where other hosts hold them, look further down the queue."""
@@ -105,14 +104,25 @@ class _Taking:
         for _ in range(_ROUNDS):
             if len(taken) >= free:
                 break
-            found = await self._candidates(wanted)
+            found = await self._counted(wanted)
             taken += await self._take_from(found, free - len(taken))
             if len(found) < wanted:
                 break
             wanted *= 4
-        if self.served:
+        if self.served and len(self.rivals) > 1:
             await self.tx.execute(_SERVED, {"ids": [*self.served]})
         return taken
+
+    async def _counted(self, wanted: int) -> list[RowMapping]:
+        """Return the candidates; those of projects with a limit after everybody else's claims were counted."""
+        found = await self._candidates(wanted)
+        limited = {c["project_id"] for c in found if c["max_runs"] is not None} - self.alone
+        if limited:
+            await self.tx.execute(_ALONE, {"ids": [*limited]})
+            self.alone |= limited
+            found = await self._candidates(wanted)
+        self.rivals |= {c["project_id"] for c in found}
+        return found
 
     async def _candidates(self, wanted: int) -> list[RowMapping]:
         safe = self.host.untrusted_runtimes
