@@ -165,7 +165,7 @@ class ResourceSample:
 
 
 class FileSink(Protocol):
-    """Where collected bytes go: the content store. Called from a worker thread."""
+    """Where collected bytes go: the content store. Called from worker threads, from several at once."""
 
     def store(self, fd: int, limit: int) -> tuple[str, int]:
         """Copy at most ``limit`` bytes of the open regular file ``fd``; return (sha256, bytes).

@@ -68,24 +68,26 @@ class Staging:
             self._check_open()
             file, self._file = self._file, None
             assert file is not None
-            self._parked.append(StagedFile(file.digest(), file.size, file.park()))
-            return self._parked[-1]
+            return self._park(file)
 
     def store(self, fd: int, limit: int) -> tuple[str, int]:
-        """Copy at most ``limit`` bytes of the open regular file ``fd``, from its start (``FileSink``).
+        """Copy at most ``limit`` bytes of the open regular file ``fd``, from its start (``FileSink``); in any thread.
 
         Raises ValueError if there is more.
         """
-        self.begin()
-        size = 0
-        while data := os.pread(fd, min(CHUNK, limit - size + 1), size):
-            size += len(data)
-            if size > limit:
-                self._abandon()
-                raise ValueError(f"more than {limit} bytes")
-            self.write(data)
-        file = self.end()
-        return file.sha256, file.size_bytes
+        with storage_errors():
+            file = self._new()
+            try:
+                while data := os.pread(fd, min(CHUNK, limit - file.size + 1), file.size):
+                    if file.size + len(data) > limit:
+                        raise ValueError(f"more than {limit} bytes")
+                    file.write(data)
+            except BaseException:
+                file.discard()
+                raise
+            with self._lock:
+                self._park(file)
+        return file.digest(), file.size
 
     def read(self, file: StagedFile, limit: int) -> bytes:
         """Return a small file's content. Raises TooLarge("blob_too_large")."""
@@ -117,8 +119,14 @@ class Staging:
         if self._closed:
             raise RuntimeError("the staging was closed")
 
-    def _abandon(self) -> None:
+    def _new(self) -> NewFile:
         with self._lock:
-            file, self._file = self._file, None
-            assert file is not None
+            self._check_open()
+            return NewFile(self._root)
+
+    def _park(self, file: NewFile) -> StagedFile:
+        if self._closed:
             file.discard()
+        self._check_open()
+        self._parked.append(StagedFile(file.digest(), file.size, file.park()))
+        return self._parked[-1]

@@ -9,12 +9,13 @@ import errno
 import os
 import stat
 from collections.abc import Sequence
+from concurrent.futures import Future
 
 from service.domain.artifacts import ArtifactEntry, Deliverable, EntryKind
 from service.domain.limits import Limits
 from service.sandboxes.contract import FileSink
 from service.sandboxes.docker.readable import MAX_PATH_BYTES, readable, shortened
-from service.sandboxes.docker.signatures import HEAD_BYTES, TAIL_BYTES, media_type
+from service.sandboxes.docker.storing import Storing
 
 MAX_DEPTH = 128
 """Directories below a root; each costs an open descriptor while it is walked."""
@@ -38,21 +39,22 @@ def collect(top: int, roots: Sequence[str], limits: Limits, sink: FileSink) -> D
 
     A root that is missing is empty; one that is, or is reached over, anything but directories refuses the whole.
     """
-    walk = _Walk(limits, sink)
-    for root in sorted(roots):
-        parts = [os.fsencode(p) for p in root.split("/")]
-        if parts[0] == PRIVATE:
-            return Deliverable((), refused=f"{root!r} is not collected")
-        try:
-            fd = _open_root(top, parts)
-        except OSError as error:
-            if error.errno == errno.ENOENT:
-                continue
-            return Deliverable(
-                (), refused=f"collect root {root!r} is not a directory ({os.strerror(error.errno or 0)})"
-            )
-        walk.directory(fd, b"/".join(parts), 1)
-    return Deliverable(tuple(walk.entries), truncated=walk.truncated)
+    with Storing(sink) as storing:
+        walk = _Walk(limits, storing)
+        for root in sorted(roots):
+            parts = [os.fsencode(p) for p in root.split("/")]
+            if parts[0] == PRIVATE:
+                return Deliverable((), refused=f"{root!r} is not collected")
+            try:
+                fd = _open_root(top, parts)
+            except OSError as error:
+                if error.errno == errno.ENOENT:
+                    continue
+                return Deliverable(
+                    (), refused=f"collect root {root!r} is not a directory ({os.strerror(error.errno or 0)})"
+                )
+            walk.directory(fd, b"/".join(parts), 1)
+        return walk.found()
 
 
 def _open_root(top: int, parts: list[bytes]) -> int:
@@ -67,13 +69,19 @@ def _open_root(top: int, parts: list[bytes]) -> int:
 
 
 class _Walk:
-    def __init__(self, limits: Limits, sink: FileSink) -> None:
-        self.entries: list[ArtifactEntry] = []
-        self.truncated = False
-        self._sink = sink
+    def __init__(self, limits: Limits, storing: Storing) -> None:
+        self._entries: list[ArtifactEntry | Future[ArtifactEntry]] = []
+        self._truncated = False
+        self._storing = storing
         self._bytes_left = limits.deliverable_bytes
         self._files_left = limits.deliverable_files
         self._listing_left = 2 * limits.deliverable_files + 1000
+
+    def found(self) -> Deliverable:
+        """Wait for the files that are still being stored; return all entries in the order of the walk."""
+        entries = tuple(e if isinstance(e, ArtifactEntry) else e.result() for e in self._entries)
+        over = any(e.kind is EntryKind.OVER_LIMIT for e in entries)
+        return Deliverable(entries, truncated=self._truncated or over)
 
     def directory(self, fd: int, path: bytes, depth: int) -> None:
         """Walk an open directory in the order of its names' bytes, and close it."""
@@ -88,14 +96,14 @@ class _Walk:
         with os.scandir(fd) as listing:
             for item in listing:
                 if len(names) >= self._listing_left:
-                    self.truncated = True
+                    self._truncated = True
                     break
                 names.append(os.fsencode(item.name))
         return sorted(names)
 
     def _entry(self, parent: int, name: bytes, path: bytes, depth: int) -> None:
         if self._listing_left <= 0:
-            self.truncated = True
+            self._truncated = True
             return
         self._listing_left -= 1
         if len(path) > MAX_PATH_BYTES:
@@ -118,7 +126,7 @@ class _Walk:
         except PermissionError:
             self._skip(path, EntryKind.UNREADABLE)
             return
-        self.entries.append(ArtifactEntry(readable(path), EntryKind.DIRECTORY, mtime=_clamped(info)))
+        self._entries.append(ArtifactEntry(readable(path), EntryKind.DIRECTORY, mtime=_clamped(info)))
         self.directory(fd, path, depth + 1)
 
     def _special(self, parent: int, name: bytes, path: bytes, info: os.stat_result) -> None:
@@ -126,7 +134,7 @@ class _Walk:
         target = None
         if kind is EntryKind.SYMLINK:
             target = readable(os.readlink(name, dir_fd=parent)[:MAX_LINK_TARGET])
-        self.entries.append(ArtifactEntry(readable(path), kind, link_target=target, mtime=_clamped(info)))
+        self._entries.append(ArtifactEntry(readable(path), kind, link_target=target, mtime=_clamped(info)))
 
     def _file(self, parent: int, name: bytes, path: bytes, info: os.stat_result) -> None:
         if self._files_left <= 0 or info.st_size > self._bytes_left:
@@ -137,32 +145,17 @@ class _Walk:
         except PermissionError:
             self._skip(path, EntryKind.UNREADABLE)
             return
-        try:
-            self._store(fd, path, info)
-        finally:
-            os.close(fd)
-
-    def _store(self, fd: int, path: bytes, info: os.stat_result) -> None:
-        size = info.st_size
-        tail_at = max(0, size - TAIL_BYTES)
-        mime = media_type(readable(path), os.pread(fd, HEAD_BYTES, 0), os.pread(fd, TAIL_BYTES, tail_at))
-        try:
-            sha256, stored = self._sink.store(fd, self._bytes_left)
-        except ValueError:
-            self._over_limit(path, info)
-            return
-        self._bytes_left -= stored
+        # Reserved by its size, which is final: what is dead does not write.
+        self._bytes_left -= info.st_size
         self._files_left -= 1
-        entry = ArtifactEntry(readable(path), EntryKind.FILE, stored, sha256, mime, mtime=_clamped(info))
-        self.entries.append(entry)
+        self._entries.append(self._storing.take(fd, readable(path), info.st_size, _clamped(info)))
 
     def _over_limit(self, path: bytes, info: os.stat_result) -> None:
-        self.truncated = True
-        self.entries.append(ArtifactEntry(readable(path), EntryKind.OVER_LIMIT, info.st_size, mtime=_clamped(info)))
+        self._entries.append(ArtifactEntry(readable(path), EntryKind.OVER_LIMIT, info.st_size, mtime=_clamped(info)))
 
     def _skip(self, path: bytes, kind: EntryKind) -> None:
         name = shortened(path) if kind is EntryKind.PATH_TOO_LONG else readable(path)
-        self.entries.append(ArtifactEntry(name, kind))
+        self._entries.append(ArtifactEntry(name, kind))
 
 
 def _clamped(info: os.stat_result) -> float:

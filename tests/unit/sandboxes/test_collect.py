@@ -1,5 +1,6 @@
 """The walk over a workspace, without a sandbox: the contract suite runs it on real ones."""
 
+import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,8 +9,8 @@ import pytest
 
 from service.domain.artifacts import EntryKind
 from service.domain.limits import MIB
-from service.sandboxes.docker import collect as walking
 from service.sandboxes.docker.collect import MAX_DEPTH, collect
+from service.sandboxes.docker.storing import Storing
 from service.testing.sandbox_bench import SMALL, MemorySink, by_path, open_descriptors
 
 
@@ -66,6 +67,43 @@ def test_a_store_that_fails_is_not_hidden(tmp_path: Path, top: int) -> None:
         collect(top, ["output"], SMALL, Full())
 
 
+def test_a_store_that_fails_in_the_middle_ends_the_walk_and_leaks_nothing(tmp_path: Path, top: int) -> None:
+    for number in range(400):
+        (tmp_path / "output" / f"{number:03}").write_text("x")
+    before, stored = open_descriptors(), 0
+
+    class Filling(MemorySink):
+        def store(self, fd: int, limit: int) -> tuple[str, int]:
+            nonlocal stored
+            stored += 1
+            if stored == 20:
+                raise OSError(28, "No space left on device")
+            return super().store(fd, limit)
+
+    with pytest.raises(OSError, match="No space"):
+        collect(top, ["output"], SMALL, Filling())
+    assert stored < 60
+    assert open_descriptors() == before
+
+
+def test_many_files_are_stored_in_order_with_few_open_at_once(tmp_path: Path, top: int) -> None:
+    for number in range(300):
+        (tmp_path / "output" / f"{number:03}").write_text(str(number))
+    most, before = 0, open_descriptors()
+
+    class Slow(MemorySink):
+        def store(self, fd: int, limit: int) -> tuple[str, int]:
+            nonlocal most
+            most = max(most, open_descriptors() - before)
+            return super().store(fd, limit)
+
+    found = collect(top, ["output"], SMALL, Slow())
+    assert [e.path for e in found.entries] == [f"output/{n:03}" for n in range(300)]
+    assert [e.sha256 for e in found.files] == [hashlib.sha256(str(n).encode()).hexdigest() for n in range(300)]
+    assert most < 20
+    assert open_descriptors() == before
+
+
 @pytest.mark.fault(19)
 def test_depth_is_bounded_and_descriptors_are_closed(tmp_path: Path, top: int) -> None:
     here = tmp_path / "output"
@@ -95,10 +133,10 @@ def test_a_sparse_terabyte_costs_no_read(tmp_path: Path, top: int, monkeypatch: 
         file.truncate(1 << 40)
     opened: list[str] = []
 
-    def noted(name: str, _head: bytes, _tail: bytes) -> None:
-        opened.append(name)
+    def noted(_self: Storing, _fd: int, path: str, _size: int, _mtime: float) -> None:
+        opened.append(path)
 
-    monkeypatch.setattr(walking, "media_type", noted)
+    monkeypatch.setattr(Storing, "take", noted)
     entry = collect(top, ["output"], SMALL.model_copy(update={"deliverable_bytes": MIB}), MemorySink()).entries[0]
     assert (entry.kind, entry.size_bytes) == (EntryKind.OVER_LIMIT, 1 << 40)
     assert not opened
