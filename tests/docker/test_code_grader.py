@@ -178,7 +178,7 @@ async def test_a_test_finds_nothing_of_an_earlier_one(rooms: EngineRooms, name: 
 HARDSHIPS = {
     "a bomb of processes": ("import os\nprint(2 * int(input()), flush=True)\nwhile True:\n  try: os.fork()\n  except OSError: pass", {"timeout", "memory_limit"}),
     "threads without end": ("import threading, time\nwhile True:\n  try: threading.Thread(target=time.sleep, args=(60,)).start()\n"
-                            "  except RuntimeError: break\nraise SystemExit(4)", {"timeout"}),
+                            "  except RuntimeError: break\nraise SystemExit(4)", {"timeout", "memory_limit"}),
     "a gigabyte at once": ("import os\nb = b'x' * (1 << 20)\nfor _ in range(1024): os.write(1, b)", {"output_limit"}),
     "a full disk": ("f = open('big', 'wb')\nwhile True: f.write(b'x' * (1 << 20))", {"crash"}),
     "inodes without end": ("n = 0\nwhile True:\n  open(f'f{n}', 'w').close(); n += 1", {"crash", "timeout"}),
