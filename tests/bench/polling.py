@@ -22,7 +22,7 @@ from tests.bench.report import Result, median_ratio
 from tests.journeys.jobs import make_agent, make_task, submit
 from tests.journeys.stack import Stack, stack, wait_until
 
-CONNECTIONS = 8
+CONNECTIONS = 32
 _UNLIMITED = {"WORKSTEAD_API__RATES__READ_PER_S": "1000000", "WORKSTEAD_API__RATES__READ_BURST": "1000000"}
 Address = tuple[str, int]
 
