@@ -21,6 +21,8 @@ from service.sandboxes.docker.rooms import EngineRooms, RoomsConfig, remove_all
 
 FOLDER = "grading"
 MAX_PROCESSES = 64
+CALM_S = 5.0
+"""How long the end of a process waits for its start to be over."""
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 MakeBackend = Callable[[Path, str], SandboxBackend]
 
@@ -58,6 +60,8 @@ async def rooms_of_process(
         try:
             yield rooms
         finally:
+            # A self-test that is cut off while the engine makes its sandbox leaves things for the next process to sweep.
+            await asyncio.wait({sweeping}, timeout=CALM_S)
             sweeping.cancel()
             await asyncio.gather(sweeping, return_exceptions=True)
             await rooms.close()
