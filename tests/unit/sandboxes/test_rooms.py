@@ -214,6 +214,24 @@ async def test_each_process_has_its_own_number_and_removes_only_what_dead_ones_l
         host.close()
 
 
+class Testing(Backend):
+    """A backend whose self-tests take a moment."""
+
+    tests = 0
+
+    async def offered_runtimes(self) -> Sequence[str]:
+        await asyncio.sleep(0.1)
+        self.tests += 1
+        return await super().offered_runtimes()
+
+
+async def test_runtimes_are_tested_at_the_start_and_no_test_is_cut_off(tmp_path: Path) -> None:
+    backend = Testing()
+    async with rooms_of_process(tmp_path, "ws", RoomsConfig(), lambda _folder, _name: backend):
+        pass
+    assert backend.tests == 1
+
+
 async def test_no_engine_no_rooms(tmp_path: Path) -> None:
     nowhere = f"unix://{tmp_path}/docker.sock"
     async with open_rooms(tmp_path, "ws", RoomsConfig(), docker_url=nowhere) as rooms:
