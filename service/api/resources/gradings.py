@@ -38,8 +38,8 @@ class Criterion(View):
     detail: dict[str, Any]
 
 
-class Grading(View):
-    """One vote of one method on one sealed deliverable."""
+class GradingHead(View):
+    """One vote of one method on one sealed deliverable, without its criteria."""
 
     id: str
     run_id: str
@@ -58,15 +58,20 @@ class Grading(View):
     max_score: float | None
     fraction: float | None
     cause: str | None
-    criteria: list[Criterion]
-    """The first 100; ``/v1/gradings/{id}/criteria`` has all."""
-    criteria_total: int
     detail: dict[str, Any]
     """The method's own summary."""
     tries: int
     created_at: Timestamp
     started_at: Timestamp | None
     graded_at: Timestamp | None
+
+
+class Grading(GradingHead):
+    """One vote of one method on one sealed deliverable."""
+
+    criteria: list[Criterion]
+    """The first 100; ``/v1/gradings/{id}/criteria`` has all."""
+    criteria_total: int
 
 
 class GradingList(View):
@@ -92,8 +97,13 @@ class RegradeRequest(BaseModel):
 
 
 def _view(row: GradingRow, caller: Caller) -> Grading:
+    criteria = [_criterion(c) for c in row.criteria]
+    return Grading(**dict(_head(row, caller)), criteria=criteria, criteria_total=row.criteria_total)
+
+
+def _head(row: GradingRow, caller: Caller) -> GradingHead:
     known = row.score is not None and row.max_score
-    return Grading(
+    return GradingHead(
         id=row.id,
         run_id=row.run_id,
         deliverable_digest=sha256_name(row.deliverable_digest),
@@ -109,8 +119,6 @@ def _view(row: GradingRow, caller: Caller) -> Grading:
         max_score=row.max_score,
         fraction=(row.score or 0.0) / row.max_score if known and row.max_score else None,
         cause=row.cause,
-        criteria=[_criterion(c) for c in row.criteria],
-        criteria_total=row.criteria_total,
         detail=row.detail,
         tries=row.tries,
         created_at=row.created_at,
@@ -147,15 +155,15 @@ async def regrade_run(
     return await once(request, state, caller, f"POST /v1/runs/{run_id}/gradings", work)
 
 
-@router.get("/gradings", operation_id="list_all_gradings", response_model=ListOf[Grading], responses=UNCHANGED)
+@router.get("/gradings", operation_id="list_all_gradings", response_model=ListOf[GradingHead], responses=UNCHANGED)
 async def list_all_gradings(
     request: Request, caller: GradingsRead, state: State, page: Paging, query: Annotated[GradingQuery, Query()]
 ) -> Response:
-    """List the gradings of all runs. Sorts: created_at, score."""
+    """List the gradings of all runs, without their criteria. Sorts: created_at, score."""
     values = {name: getattr(query, name) for name in _FILTERS}
     listed = source(request, grading_lists.LISTING, caller.project_id, query, page, **values)
-    names = chosen(query.fields, Grading)
-    return await answer_list(request, state, listed, lambda row: _view(row, caller), names=names, total=query.total)
+    names = chosen(query.fields, GradingHead)
+    return await answer_list(request, state, listed, lambda row: _head(row, caller), names=names, total=query.total)
 
 
 @router.get("/gradings/{grading_id}", operation_id="get_grading", response_model=Grading)
