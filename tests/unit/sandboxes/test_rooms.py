@@ -214,7 +214,7 @@ async def test_each_process_has_its_own_number_and_removes_only_what_dead_ones_l
         host.close()
 
 
-class Testing(Backend):
+class Examined(Backend):
     """A backend whose self-tests take a moment."""
 
     tests = 0
@@ -226,7 +226,7 @@ class Testing(Backend):
 
 
 async def test_runtimes_are_tested_at_the_start_and_no_test_is_cut_off(tmp_path: Path) -> None:
-    backend = Testing()
+    backend = Examined()
     async with rooms_of_process(tmp_path, "ws", RoomsConfig(), lambda _folder, _name: backend):
         pass
     assert backend.tests == 1
