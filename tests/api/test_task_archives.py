@@ -1,5 +1,6 @@
 """Tasks from archives: the same task as from its manifest, and nothing at all of an archive that is not taken."""
 
+import asyncio
 import errno
 import gzip
 import lzma
@@ -145,7 +146,7 @@ async def test_limits_of_size(tenant: Tenant, state: ApiState) -> None:
 
 
 def _with(state: ApiState, **config: Any) -> ApiState:
-    return ApiState(state.db, state.notifications, state.blobs, replace(state.config, **config))
+    return replace(state, config=replace(state.config, **config))
 
 
 async def test_so_many_at_once(tenant: Tenant, state: ApiState) -> None:
@@ -234,3 +235,34 @@ async def test_a_disk_that_is_full_while_a_zip_comes(
         answer = await _post(tenant, PACKED["application/zip"](), "application/zip")
     assert (answer.status_code, answer.json()["type"]) == (503, "urn:workstead:problem:storage_full")
     await _assert_nothing(tenant)
+
+
+@pytest.mark.fault(123)
+async def test_over_a_connection_whole_and_broken(tenant: Tenant, url: str) -> None:
+    data = PACKED["application/gzip"]()
+    host, port = url.removeprefix("http://").split(":")
+    head = (
+        f"POST /v1/tasks HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {tenant.secret}\r\n"
+        f"Content-Type: application/gzip\r\nContent-Length: {len(data)}\r\nConnection: close\r\n\r\n"
+    ).encode()
+    for sent in (0, 1, 300_000, len(data) - 1):
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(head + data[:sent])
+        await _until(lambda: tenant.state.open_archives == 1)
+        writer.close()
+        await writer.wait_closed()
+        await _until(lambda: tenant.state.open_archives == 0)
+        await _assert_nothing(tenant)
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(head + data)
+    assert (await reader.read(12)).endswith(b" 201")
+    writer.close()
+    await writer.wait_closed()
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if holds():
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError("it does not come to that")
