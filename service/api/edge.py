@@ -175,7 +175,8 @@ class _Answer:
 
 def _log(scope: Scope, request_id: str, status: int, seconds: float) -> None:
     client = scope.get("client")
-    log.info(
+    say = log.debug if status == 304 else log.info  # polls that found nothing new would be most of the log
+    say(
         "request_served",
         method=clean(scope["method"], 16),
         path=_without_secrets(clean(scope["path"], 300)),
