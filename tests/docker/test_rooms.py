@@ -21,6 +21,7 @@ from service.sandboxes.docker.facts import DEPLOYMENT_LABEL
 from service.sandboxes.docker.netns import check_own_namespace
 from service.sandboxes.docker.room_host import open_rooms
 from service.sandboxes.docker.rooms import EngineRooms, RoomsConfig
+from service.testing.sandbox_bench import MemorySink
 from tests.needs import missing
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -80,7 +81,7 @@ async def test_what_a_room_is_was_attested(rooms: EngineRooms) -> None:
         filled = await room.exec(["/bin/sh", "-c", f"head -c {64 * MIB} /dev/zero > /workspace/big"])
         assert filled.code != 0
         with pytest.raises(SandboxRefused):
-            await room.collect(["output"], LIMITS, None)  # type: ignore[arg-type]
+            await room.collect(["output"], LIMITS, MemorySink())
 
 
 async def test_a_workspace_in_memory_takes_at_most_half_of_it(rooms: EngineRooms) -> None:

@@ -7,13 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.graders.test_cases.compare import choice_letter, equal, trimmed
+from service.graders.test_cases.compare import choice_letter, equal
+from service.graders.test_cases.settings import Comparator
 
 LINES = st.lists(
     st.text(st.characters(blacklist_characters="\n\r", blacklist_categories=["Cs"]), max_size=20),
     min_size=1,
     max_size=5,
 )
+ORDER: tuple[Comparator, ...] = ("exact", "trim", "lenient")
 BLANK = st.text(" \t", max_size=3)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
@@ -65,19 +67,20 @@ def test_by_comparator(given: str, expected: str, exact: bool, trim: bool, lenie
 def test_trim_ignores_ends_of_lines_and_nothing_else(
     lines: list[str], blanks: list[str], end: str, final: bool
 ) -> None:
-    lines = [line.rstrip(" \t\r\v\f") for line in lines]
-    text = end.join(line + blank for line, blank in zip(lines, blanks, strict=False)) + (end if final else "")
-    expected = "\n".join(lines)
-    assert equal(text, expected + ("\n" if final and not lines[-1] else ""), "trim") or not lines[-1]
-    assert trimmed(trimmed(text) + "\n") == trimmed(text)
+    lines = [line.rstrip(" \t\r\v\f") for line in lines] + ["end"]
+    text = end.join(line + blank for line, blank in zip(lines, [*blanks, ""], strict=False)) + (end if final else "")
+    expected = "\n".join(lines[: len(blanks) + 1])
+    assert equal(text, expected, "trim")
     assert not equal("x" + text, expected, "trim")
+    assert not equal(text + "x", expected, "trim")
+    assert not equal(text + "\n\n", expected, "trim")
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_each_comparator_accepts_what_the_stricter_one_does(given: str, expected: str) -> None:
-    for strict, loose in (("exact", "trim"), ("trim", "lenient")):
-        assert not equal(given, expected, strict) or equal(given, expected, loose)  # type: ignore[arg-type]
-        assert equal(expected, expected, loose)  # type: ignore[arg-type]
+    exact, trim, lenient = (equal(given, expected, name) for name in ORDER)
+    assert exact <= trim <= lenient
+    assert all(equal(expected, expected, name) for name in ORDER)
 
 
 @given(VALUES, st.integers(0, 4))
