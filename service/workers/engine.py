@@ -1,7 +1,8 @@
 """Background jobs on DBOS: the only module that knows it.
 
 A job is a key (a grading's id, say) in a queue, whose handler is a coroutine of ours; both bear repetition. Rows of the
-application say which keys are open; :meth:`JobEngine.ensure` sees to it that each has exactly one living workflow. DBOS does not
+application say which keys are open; :meth:`JobEngine.ensure` sees to it that each has exactly one living workflow. To DBOS all our
+queues are partitions of one, as each of its queues asks the database all the time. DBOS does not
 notice dead executors, so each process holds a database lock named after its executor id: whoever finds a workflow whose
 lock is free closes it and queues the next one, ``<key>:<n>``. Two processes that do so at once name the same workflow.
 """
@@ -14,7 +15,7 @@ from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from dbos import DBOS, DBOSConfig, SetWorkflowID, WorkflowStatus
+from dbos import DBOS, DBOSConfig, SetEnqueueOptions, SetWorkflowID, WorkflowStatus
 
 from service.domain.errors import Conflict, Unavailable
 from service.domain.ids import new_id
@@ -22,6 +23,7 @@ from service.store.database import Database
 
 APPLICATION_VERSION = "workstead-1"
 """Stated, because DBOS's own default changes with every edit and strands what was queued before."""
+_QUEUE = "jobs"
 _WAITING = frozenset({"ENQUEUED", "DELAYED"})
 _RUNNING = "PENDING"
 _KEYS_PER_QUERY = 100
@@ -52,6 +54,7 @@ class JobEngine:
         self._queues = {queue.name: queue for queue in queues}
         self._config = config
         self._executor_id = executor_id
+        self._slots = {queue.name: asyncio.Semaphore(queue.concurrency) for queue in queues}
         self._workflows: dict[str, Callable[[str], None]] = {}
         self._loop = asyncio.get_running_loop()
         self._closing = threading.Event()
@@ -72,15 +75,18 @@ class JobEngine:
 
     async def _ensure_one(self, queue: str, key: str, found: list[WorkflowStatus], alive: dict[str, bool]) -> bool:
         for status in found:
-            if status.status in _WAITING:
-                return False
             if status.status == _RUNNING:
                 executor = status.executor_id or ""
                 if executor not in alive:
                     alive[executor] = await self._is_alive(executor)
                 if alive[executor]:
                     return False
-                await asyncio.to_thread(DBOS.cancel_workflow, status.workflow_id)
+            elif status.status in _WAITING:
+                if status.queue_name == _QUEUE:
+                    return False
+            else:
+                continue
+            await asyncio.to_thread(DBOS.cancel_workflow, status.workflow_id)
         await asyncio.to_thread(self._enqueue, queue, f"{key}:{len(found)}", key)
         return True
 
@@ -92,15 +98,18 @@ class JobEngine:
             return True
 
     def _enqueue(self, queue: str, workflow_id: str, key: str) -> None:
-        with SetWorkflowID(workflow_id):
-            DBOS.enqueue_workflow(queue, self._workflows[queue], key)
+        with SetWorkflowID(workflow_id), SetEnqueueOptions(queue_partition_key=queue):
+            DBOS.enqueue_workflow(_QUEUE, self._workflows[queue], key)
 
     def launch(self) -> None:
         """Start DBOS in this process. Blocks while it migrates its own schema."""
+        # The same for all partitions; each queue's own bound is kept by its slots, and none takes another's room.
+        most = max(queue.concurrency for queue in self._queues.values())
+        room = most * len(self._queues)
         config: DBOSConfig = {
             "name": "workstead",
             "system_database_url": self._db.url,
-            "sys_db_pool_size": sum(queue.concurrency for queue in self._queues.values()) + 4,
+            "sys_db_pool_size": room + 4,
             "application_version": APPLICATION_VERSION,
             "executor_id": self._executor_id,
             "log_level": "ERROR",
@@ -111,19 +120,19 @@ class JobEngine:
 
         for queue in self._queues.values():
             self._workflows[queue.name] = self._workflow(queue)
-        DBOS.listen_queues([*self._queues])
+        DBOS.listen_queues([_QUEUE])
         DBOS.launch()
-        for queue in self._queues.values():
-            DBOS.register_queue(
-                queue.name,
-                worker_concurrency=queue.concurrency,
-                polling_interval_sec=self._config.poll_s,
-                on_conflict="always_update",
-            )
+        DBOS.register_queue(
+            _QUEUE,
+            worker_concurrency=room,
+            partition_worker_concurrency=most,
+            polling_interval_sec=self._config.poll_s,
+            on_conflict="always_update",
+        )
 
     def _workflow(self, queue: Queue) -> Callable[[str], None]:
         def job(key: str) -> None:
-            self._run(queue.handler, key)
+            self._run(queue, key)
 
         return DBOS.workflow(name=f"job_{queue.name}")(job)
 
@@ -132,17 +141,17 @@ class JobEngine:
         self._closing.set()
         DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=self._config.drain_s)
 
-    def _run(self, handler: Handler, key: str) -> None:
+    def _run(self, queue: Queue, key: str) -> None:
         """Workflow body, in a thread of DBOS; the job itself runs on our event loop, where its connections live."""
-        job = asyncio.run_coroutine_threadsafe(_call(handler, key), self._loop)
+        job = asyncio.run_coroutine_threadsafe(self._call(queue, key), self._loop)
         try:
             job.result()
         except CancelledError:
             raise RuntimeError("the process ends; the next one takes the job up") from None
 
-
-async def _call(handler: Handler, key: str) -> None:
-    await handler(key)
+    async def _call(self, queue: Queue, key: str) -> None:
+        async with self._slots[queue.name]:
+            await queue.handler(key)
 
 
 def _workflows_of(keys: Sequence[str]) -> dict[str, list[WorkflowStatus]]:

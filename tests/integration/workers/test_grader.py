@@ -62,3 +62,37 @@ async def test_a_job_of_a_dead_process_is_queued_again_and_a_living_ones_is_not(
         assert await engine.ensure("gradings", [grading.id]) == 1
         await asyncio.wait_for(done.wait(), 15)
         assert await engine.ensure("gradings", [grading.id]) in (0, 1)
+
+
+async def test_a_full_queue_does_not_keep_another_waiting_and_each_keeps_its_bound(stage: Stage) -> None:
+    busy, most, go = 0, 0, asyncio.Event()
+
+    async def slow(_: str) -> None:
+        nonlocal busy, most
+        busy += 1
+        most = max(most, busy)
+        await go.wait()
+        busy -= 1
+
+    other = asyncio.Event()
+
+    async def quick(_: str) -> None:
+        other.set()
+
+    config = EngineConfig(poll_s=0.1, drain_s=5)
+    async with job_engine(stage.db, [Queue("slow", 2, slow), Queue("quick", 3, quick)], config) as engine:
+        assert await engine.ensure("slow", [f"slow_{n}" for n in range(8)]) == 8
+
+        async def two_are_busy() -> bool:
+            return busy == 2
+
+        await until(two_are_busy)
+        assert await engine.ensure("quick", ["quick_1"]) == 1
+        await asyncio.wait_for(other.wait(), 15)
+        go.set()
+
+        async def none_is_left() -> bool:
+            return busy == 0
+
+        await until(none_is_left)
+    assert most == 2
