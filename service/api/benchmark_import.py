@@ -29,7 +29,7 @@ PATIENCE_S = 2.0
 
 async def import_manifest(state: ApiState, caller: Caller, manifest: Any) -> Response:
     """Make the benchmark of a manifest that came with the request. Raises Invalid, Conflict."""
-    brought = making.read(manifest)
+    brought = await asyncio.to_thread(making.read, manifest)
     if len(brought.entries) <= making.BATCH:
         async with state.db.transaction() as tx:
             row, created = await making.make_at_once(tx, caller.project_id, brought)
