@@ -4,8 +4,9 @@ Nothing of it is to be seen, and nothing stays behind, unless the whole archive 
 """
 
 import asyncio
-from collections.abc import AsyncIterable
-from typing import Any
+from collections.abc import AsyncIterable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ParamSpec, TypeVar
 
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
@@ -33,6 +34,15 @@ from service.store.staging import StagedFile, Staging
 
 _BATCH = 256 * KIB
 """Bytes that are handed to a thread at once."""
+# Of their own: the end of a large zip takes a minute, and everybody else's threads are few.
+_THREADS = ThreadPoolExecutor(4, thread_name_prefix="archive")
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+async def in_thread(work: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+    """Call ``work`` in one of the few threads that archives have."""
+    return await asyncio.get_running_loop().run_in_executor(_THREADS, lambda: work(*args, **options))
 
 
 class _Files:
@@ -69,7 +79,7 @@ async def receive(
             await _feed(reader, chunks)
         except ClientDisconnect as error:
             raise Invalid("upload_incomplete", "the archive did not arrive as a whole") from error
-        await asyncio.to_thread(reader.finish)
+        await in_thread(reader.finish)
     return files.found
 
 
@@ -78,9 +88,9 @@ async def _feed(reader: Reader, chunks: AsyncIterable[bytes]) -> None:
     async for chunk in chunks:
         waiting += chunk
         if len(waiting) >= _BATCH:
-            await asyncio.to_thread(reader.feed, bytes(waiting))
+            await in_thread(reader.feed, bytes(waiting))
             waiting.clear()
-    await asyncio.to_thread(reader.feed, bytes(waiting))
+    await in_thread(reader.feed, bytes(waiting))
 
 
 def manifest_of(files: dict[str, StagedFile], staging: Staging) -> tuple[TaskManifest, list[StagedFile]]:

@@ -1,6 +1,5 @@
 """``POST /v1/tasks`` with an archive for a body: tar (plain, gzip, zstd, xz) or zip of a task directory."""
 
-import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -28,10 +27,10 @@ async def create_task_from_archive(request: Request, caller: TasksWrite, state: 
     with _slot(state), state.blobs.staging() as staging:
         limits = ArchiveLimits(total_bytes=state.config.max_archive_bytes, member_bytes=state.config.max_blob_bytes)
         found = await task_archives.receive(request.stream(), kind, limits, state.blobs, staging)
-        manifest, files = await asyncio.to_thread(task_archives.manifest_of, found, staging)
+        manifest, files = await task_archives.in_thread(task_archives.manifest_of, found, staging)
         for spec in manifest.graders:
             graders.check(spec, manifest)
-        await asyncio.to_thread(staging.keep, files)
+        await task_archives.in_thread(staging.keep, files)
     async with state.db.transaction() as tx:
         sizes = [(file.sha256, file.size_bytes) for file in files]
         await blob_refs.add_refs(tx, caller.project_id, "upload", caller.project_id, sizes)
