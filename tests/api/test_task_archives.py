@@ -3,8 +3,10 @@
 import asyncio
 import errno
 import gzip
+import json
 import lzma
 import os
+import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +21,7 @@ from service.api.app import create_app
 from service.api.state import ApiState
 from service.store.blob_files import NewFile
 from tests.api.helpers import BASE, Tenant
-from tests.unit.api.task_trees import WHOLE, files_below, packed
+from tests.unit.api.task_trees import EXAMPLE, PAGE, WHOLE, files_below, packed, write_tree
 from tests.unit.archives.reading import block, zipped
 
 TREE = {
@@ -266,3 +268,17 @@ async def _until(holds: Callable[[], bool]) -> None:
             return
         await asyncio.sleep(0.02)
     raise AssertionError("it does not come to that")
+
+
+async def test_the_documented_command_brings_the_documented_task(tenant: Tenant, url: str, tmp_path: Path) -> None:
+    (command,) = re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    write_tree(EXAMPLE, tmp_path / "invoice-check")
+    program = await asyncio.create_subprocess_exec(
+        *("sh", "-ec", command), cwd=tmp_path, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "TOKEN": tenant.secret, "URL": url},
+    )  # fmt: skip
+    said, trouble = await program.communicate()
+    assert program.returncode == 0, trouble
+    task = json.loads(said)
+    assert (task["name"], task["manifest"]["price"]["rate_date"]) == ("invoices/check", "2026-05-01")
+    assert [f["path"] for f in task["manifest"]["hidden"]] == ["answers.json", "solution/output/answers.json"]

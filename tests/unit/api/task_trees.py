@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import tarfile
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
@@ -21,6 +22,14 @@ TASK = b'name = "t/one"\nenvironment = "workbench"\n'
 WHOLE: dict[str, bytes] = {"task.toml": TASK, "instruction.md": b"Do it.\n"}
 
 
+PAGE = (Path(__file__).parents[3] / "docs" / "task-bundles.md").read_text()
+EXAMPLE: dict[str, bytes] = {
+    name: text.encode()
+    for name, text in re.findall(r"^\*\*`([^`]+)`\*\*\n```\w+\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+}
+"""The example of the documentation."""
+
+
 def files_below(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
@@ -35,11 +44,15 @@ def packed(tree: Tree, top: str = "", format: int = tarfile.PAX_FORMAT) -> bytes
     return out.getvalue()
 
 
-def by_client(tree: Tree, folder: Path) -> TaskManifest | list[str]:
-    """Return what the service would read of the JSON that the client sends, or the client's complaints."""
+def write_tree(tree: Tree, folder: Path) -> None:
     for path, data in tree.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(data)
+
+
+def by_client(tree: Tree, folder: Path) -> TaskManifest | list[str]:
+    """Return what the service would read of the JSON that the client sends, or the client's complaints."""
+    write_tree(tree, folder)
     try:
         sent = json.dumps(read_task_dir(folder).manifest, allow_nan=False)
     except InvalidInput as error:

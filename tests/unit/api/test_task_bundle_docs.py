@@ -1,7 +1,6 @@
 """The example of docs/task-bundles.md is a task, and says what the schema says."""
 
 import json
-import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,9 @@ from service.domain.task_bundle import FIELDS
 from service.domain.tasks import Price, TaskManifest
 from service.graders import registry as graders
 from service.store.blobs import BlobStore
-from tests.unit.api.task_trees import by_client, by_service
+from tests.unit.api.task_trees import EXAMPLE, PAGE, by_client, by_service
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs" / "task-bundles.md").read_text()
-EXAMPLE = {
-    name: text.encode()
-    for name, text in re.findall(r"^\*\*`([^`]+)`\*\*\n```\w+\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-}
 
 
 async def test_the_example_is_a_task(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Tar streams: what honest programs write is read, and what could mean two things, or too much, is refused."""
 
+import subprocess
 import tarfile
+from pathlib import Path
 
 import pytest
 
@@ -201,3 +203,17 @@ def test_a_cut_archive_is_refused(cut: int) -> None:
 def test_nothing_follows_the_end(tail: bytes) -> None:
     assert refusal(TAR, block(b"a") + tail).type == "archive_malformed"
     assert read(TAR, block(b"a") + END + bytes(9999)).files == {"a": b""}
+
+
+@pytest.mark.parametrize("format", ["gnu", "oldgnu", "pax", "ustar", "v7"])
+def test_reads_what_the_program_tar_writes(tmp_path: Path, format: str) -> None:
+    (tmp_path / "t/visible/d").mkdir(parents=True)
+    files = {"task.toml": b"x", "visible/\u00fc x.txt": b"y" * 5000, "visible/d/empty": b""}
+    for name, data in files.items():
+        (tmp_path / "t" / name).write_bytes(data)
+    (tmp_path / "t/task.toml").chmod(0o777)
+    command = ["tar", f"--format={format}", "-C", str(tmp_path / "t"), "-cf", "-", "."]
+    made = subprocess.run(command, capture_output=True, check=True, timeout=30)
+    found = read(TAR, made.stdout)
+    assert found.files == files
+    assert (found.entries["task.toml"].mode, found.entries["visible/d/empty"].mode) == (0o755, 0o644)
