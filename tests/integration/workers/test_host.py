@@ -182,7 +182,7 @@ class Measured:
 async def test_a_drained_host_ends_when_its_last_run_is_released(stage: Stage, tmp_path: Path) -> None:
     given = config(tmp_path, gauge=Measured(), beating=Beating(every_s=0.05))
     task = asyncio.create_task(run_host(stage.context(), given, asyncio.Event()))
-    slow = await stage.agent(code=f"import time; time.sleep(1.5); {WRITE_RIGHT}")
+    slow = await stage.agent(code=f"import time; time.sleep(4); {WRITE_RIGHT}")
     run = await stage.submit(await stage.task(graders=[]), slow)
     await until(lambda: stage.is_in(run.id, Phase.RUNNING))
     async with stage.db.transaction() as tx:

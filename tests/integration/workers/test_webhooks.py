@@ -150,24 +150,29 @@ async def test_a_receiver_that_fails_is_tried_a_few_times_in_order_then_given_up
 async def test_receivers_that_hang_hold_up_nobody_else(stage: Stage) -> None:
     async with stage.db.transaction() as tx:
         other = await projects.create(tx, "beta")
-    options: dict[str, Any] = {"timeout_s": 2.0, "concurrency": 4, "per_project": 3, "max_tries": 1}
+    # Long: whatever hangs hangs until the test is over.
+    options: dict[str, Any] = {"timeout_s": 100.0, "concurrency": 4, "per_project": 3}
     async with receiving(lambda _: None) as hanging, receiving() as good, sending(stage, **options):
-        stuck = [(await hook(stage, hanging.url(f"/{n}")))[0] for n in range(6)]
+        for n in range(6):
+            await hook(stage, hanging.url(f"/{n}"))
         webhook, _ = await hook(stage, good.url(), project=other.id)
         await announce(stage, 1)
         await hanging.until(3)
         await announce(stage, *range(10), project=other.id)
-        loop = asyncio.get_running_loop()
-        started = loop.time()
         await good.until(10)
-        assert loop.time() - started < 1.8
         assert [r.event["data"]["n"] for r in good.seen] == [*range(10)]
-        for one in stuck:
-            await all_in(stage, one, "dead")
         await all_in(stage, webhook, *["delivered"] * 10)
-    assert hanging.most_open <= 3
-    assert len(hanging.seen) == 6
-    assert {(await listed(stage, one))[0].last_error for one in stuck} == {"timeout"}
+        assert (len(hanging.seen), hanging.most_open, hanging.open) == (3, 3, 3)
+
+
+@pytest.mark.fault(110)
+async def test_a_receiver_has_its_time_and_no_more(stage: Stage) -> None:
+    async with receiving(lambda _: None) as hanging, sending(stage, timeout_s=0.3, max_tries=2):
+        webhook, _ = await hook(stage, hanging.url())
+        await announce(stage, 1)
+        await all_in(stage, webhook, "dead")
+    assert len(hanging.seen) == 2
+    assert [(d.tries, d.last_status, d.last_error) for d in await listed(stage, webhook)] == [(2, None, "timeout")]
 
 
 @pytest.mark.fault(110)
@@ -224,11 +229,11 @@ async def test_what_a_dead_sender_left_is_sent_again_and_its_late_word_counts_fo
     await announce(stage, 1, 2)
     async with stage.db.transaction() as tx:
         heads = await deliveries.due_heads(tx)
-        (first,) = await deliveries.lease(tx, [id for id, _ in heads], 0.05)
+        (first,) = await deliveries.lease(tx, [id for id, _ in heads])
     async with stage.db.transaction() as tx:
         assert await deliveries.due_heads(tx) == []
         assert await deliveries.lease(tx, [first.id]) == []
-    await asyncio.sleep(0.1)
+        await tx.execute(announcements.text("UPDATE webhook_deliveries SET next_at = next_at - interval '61 s'"))
     async with stage.db.transaction() as tx:
         (second,) = await deliveries.lease(tx, [id for id, _ in await deliveries.due_heads(tx)])
         assert (second.id, second.message_id, second.tries) == (first.id, first.message_id, 2)
