@@ -121,7 +121,7 @@ async def test_lists_and_streams_hold_no_foreign_rows(tenant: Tenant, other: Ten
         ids = ",".join(sorted(i for i in made[foreign.project_id] if i.startswith("run_"))[:200])
         if ids:
             assert (await one.get(f"/v1/runs?ids={ids}"))["data"] == []
-        told = await _told(url, one)
+        told = await _told(url, one, {r["id"] for r in runs})
         assert {i for i in told if i.startswith("run_")} == {r["id"] for r in runs}
         assert not told & made[foreign.project_id]
         for run in runs[:2]:
@@ -132,14 +132,17 @@ async def test_lists_and_streams_hold_no_foreign_rows(tenant: Tenant, other: Ten
             assert answer.status_code == 404
 
 
-async def _told(url: str, one: Tenant) -> set[str]:
-    """Ids that the stream of changes tells within a second."""
+async def _told(url: str, one: Tenant, wanted: set[str]) -> set[str]:
+    """Ids that the stream of changes tells until all of ``wanted`` were there, and a little longer."""
     told: set[str] = set()
     with suppress(TimeoutError):
-        async with asyncio.timeout(1), opened(f"{url}/v1/changes", one.bearer) as response:
+        async with asyncio.timeout(20) as patience, opened(f"{url}/v1/changes", one.bearer) as response:
             async for frame in frames(response):
                 if "data" in frame:
                     told.add(json.loads(frame["data"])["id"])
+                if wanted <= told:
+                    patience.reschedule(asyncio.get_running_loop().time() + 0.3)
+                    wanted = {"nothing more"}
     return told
 
 
