@@ -1,4 +1,4 @@
-"""A process that does operations, to be killed: ``python operations_program.py URL BLOB_DIR [CRASH_DIR]``."""
+"""A process that does operations, to be killed: ``python -m tests.integration.workers.operations_program URL BLOB_DIR [CRASH_DIR]``."""
 
 import asyncio
 import signal

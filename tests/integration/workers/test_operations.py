@@ -22,7 +22,8 @@ from service.store import benchmarks, blob_refs, operations
 from service.store.rows import OperationRow
 from tests.integration.lifecycle.stage import Stage, until
 
-PROGRAM = Path(__file__).with_name("operations_program.py")
+PROGRAM = "tests.integration.workers.operations_program"
+ROOT = Path(__file__).parents[3]
 ITEMS = 450
 
 
@@ -65,7 +66,7 @@ def context(stage: Stage) -> OperationContext:
 
 @asynccontextmanager
 async def process(*arguments: str | Path) -> AsyncGenerator[asyncio.subprocess.Process]:
-    started = await asyncio.create_subprocess_exec(sys.executable, PROGRAM, *map(str, arguments))
+    started = await asyncio.create_subprocess_exec(sys.executable, "-m", PROGRAM, *map(str, arguments), cwd=ROOT)
     try:
         yield started
     finally:
