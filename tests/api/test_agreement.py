@@ -116,7 +116,7 @@ def _note(seen: Seen, change: dict[str, object]) -> None:
 
 
 async def _settled(views: list[Seen], truth: Seen) -> bool:
-    for _ in range(100):
+    for _ in range(500):
         if all(v == truth for v in views):
             return True
         await asyncio.sleep(0.03)

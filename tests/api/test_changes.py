@@ -153,7 +153,7 @@ async def test_a_change_behind_an_open_transaction_is_told_soon_after_its_end(te
         assert not waiting.done()
     ended = time.monotonic()
     assert ids(await waiting) == [run["id"]]
-    assert time.monotonic() - ended < 1.5
+    assert time.monotonic() - ended < 5
 
 
 async def test_a_stream_goes_on_from_its_last_id(tenant: Tenant, url: str) -> None:
