@@ -111,7 +111,7 @@ class EngineRooms:
             while True:
                 try:
                     await room.destroy()
-                except SandboxError as error:
+                except (SandboxError, OSError) as error:
                     log.warning("room_not_removed", sandbox=room.id, error=str(error))
                 else:
                     return
