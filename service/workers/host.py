@@ -15,6 +15,7 @@ import structlog
 from service.domain.errors import Conflict, Unavailable
 from service.domain.ids import new_id
 from service.lifecycle.context import Context
+from service.sandboxes.contract import SandboxError
 from service.store import attempts, hosts
 from service.store.database import Tx, retrying
 from service.store.rows import AttemptRow, HostRow
@@ -71,10 +72,9 @@ async def run_host(ctx: Context, config: HostConfig, stop: asyncio.Event) -> Non
 
 
 async def _register(ctx: Context, config: HostConfig, epoch: str) -> HostRow:
-    runtimes = await ctx.sandboxes.backend.offered_runtimes()
-    environments = await config.environments()
+    runtimes, environments = await _offer(ctx, config)
     facts = config.facts | await config.gauge.read()
-    row = HostRow(config.host_id, epoch, config.slots, tuple(runtimes), tuple(sorted(environments)), facts=facts)
+    row = HostRow(config.host_id, epoch, config.slots, runtimes, environments, facts=facts)
 
     async def write(tx: Tx) -> HostRow:
         return await hosts.register(tx, row)
@@ -125,21 +125,27 @@ async def _until_empty(claims: Claims, drained: asyncio.Event) -> None:
 
 
 async def _keep_registered(ctx: Context, config: HostConfig, claims: Claims) -> None:
-    """Tell what this host can run now: images come and go."""
+    """Tell what this host can run now: images come and go, and a runtime's self-test may have failed by chance."""
     while True:
         await asyncio.sleep(config.register_s)
-        environments = tuple(sorted(await config.environments()))
-        if environments == claims.host.environments:
-            continue
-        facts = claims.host.facts | await config.gauge.read()
-        row = replace(claims.host, environments=environments, facts=facts)
         try:
+            offer = await _offer(ctx, config)
+            if offer == (claims.host.runtimes, claims.host.environments):
+                continue
+            facts = claims.host.facts | await config.gauge.read()
+            row = replace(claims.host, runtimes=offer[0], environments=offer[1], facts=facts)
             async with ctx.db.transaction() as tx:
                 state = await hosts.beat(tx, row.id, row.epoch)
                 if state is not None:
                     claims.host = await hosts.register(tx, replace(row, state=state))
-        except Unavailable:
-            log.warning("registration_waits")
+        except (Unavailable, SandboxError) as error:
+            log.warning("registration_waits", error=str(error))
+
+
+async def _offer(ctx: Context, config: HostConfig) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the runtimes and the environments that this host has now. Raises SandboxError."""
+    runtimes = await ctx.sandboxes.backend.offered_runtimes()
+    return tuple(runtimes), tuple(sorted(await config.environments()))
 
 
 async def _keep_lock(ctx: Context, config: HostConfig, lost: asyncio.Event) -> None:

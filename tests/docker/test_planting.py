@@ -94,6 +94,10 @@ async def test_a_runtime_that_fails_its_test_is_not_offered(
     assert "has no runtime" in other.runtime_checks["no-such-runtime"].reason
     with pytest.raises(SandboxRefused, match="not reached"):
         await other.make(SandboxSpec(bench.spec.environment))
+    monkeypatch.setattr(DockerSandbox, "plant", real)
+    assert list(await other.offered_runtimes()) == []  # not tried again at once
+    monkeypatch.setattr("service.sandboxes.docker.backend.RETRY_S", 0.0)
+    assert list(await other.offered_runtimes()) == ["runc"]
     await other.close()
 
 

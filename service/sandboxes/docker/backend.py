@@ -24,6 +24,8 @@ from service.sandboxes.docker.workspace import WorkspaceStore, probe
 RUNTIMES = ("runc", "runsc-planted")
 HOST_THREADS = 8
 PROBE_S = 60.0
+RETRY_S = 30.0
+"""How long a failed self-test holds: an engine that was busy once must not cost a host its runtimes for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ class DockerBackend(SandboxBackend):
         self._attach_lock = asyncio.Lock()
         self._parts: _Parts | None = None
         self._checks: dict[str, RuntimeCheck] = {}
+        self._tried_at: dict[str, float] = {}
 
     @property
     def runtime_checks(self) -> Mapping[str, RuntimeCheck]:
@@ -86,14 +89,17 @@ class DockerBackend(SandboxBackend):
         return [runtime for runtime in self._wanted if (await self.check(runtime)).offered]
 
     async def check(self, runtime: str) -> RuntimeCheck:
-        """Return what the self-test of a runtime says; it is tried once per process."""
+        """Return what the self-test of a runtime says. What passed stays so; what failed is tried again after a while."""
         if runtime not in self._wanted:
             return RuntimeCheck(runtime, offered=False, reason=f"runtime {runtime!r} is not configured here")
         parts = await self._ready()
         async with self._check_locks[runtime]:
-            if runtime not in self._checks:
-                self._checks[runtime] = await self._try_runtime(parts, runtime)
-            return self._checks[runtime]
+            known = self._checks.get(runtime)
+            now = asyncio.get_running_loop().time()
+            if known is None or (not known.offered and now - self._tried_at[runtime] > RETRY_S):
+                self._checks[runtime] = known = await self._try_runtime(parts, runtime)
+                self._tried_at[runtime] = asyncio.get_running_loop().time()
+            return known
 
     async def resolve_image(self, name: str) -> str:
         return await self.images.resolve(name)
