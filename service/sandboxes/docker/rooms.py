@@ -98,6 +98,8 @@ class EngineRooms:
 
     async def _runtime(self, runs_code: bool) -> str:
         offered = await self.backend.offered_runtimes()
+        if not offered:  # every engine has one: its self-test failed, as on a host that is too busy
+            raise EngineError("no_runtime", "no runtime passed its self-test")
         wanted = self._config.code_runtimes if runs_code else PLAIN_RUNTIMES
         found = next((name for name in wanted if name in offered), None)
         if found is None:

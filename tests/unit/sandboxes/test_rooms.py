@@ -176,6 +176,21 @@ async def test_no_allowed_runtime_is_a_refusal(backend: Backend) -> None:
             pass
 
 
+async def test_an_engine_whose_self_tests_all_fail_is_asked_again(backend: Backend) -> None:
+    rooms, backend.offered = EngineRooms(backend, RoomsConfig(patience_s=5)), ()
+
+    async def enter() -> None:
+        async with rooms.open("base", Limits()):
+            pass
+
+    opening = asyncio.create_task(enter())
+    await asyncio.sleep(0.05)
+    assert not opening.done()
+    backend.offered = ("runc",)
+    await opening
+    await rooms.close()
+
+
 class Machine:
     """Backends by deployment id, as the engine of one machine has them."""
 
