@@ -2,12 +2,13 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -42,8 +43,11 @@ asyncio.run(main())
 
 
 @pytest.fixture
-def data() -> Path:
-    return Path(tempfile.mkdtemp(prefix="workstead-rooms-"))
+def data() -> Iterator[Path]:
+    # Not pytest's own temporary directory: a mount left there would break every later session's clean-up.
+    made = Path(tempfile.mkdtemp(prefix="workstead-rooms-"))
+    yield made
+    shutil.rmtree(made)
 
 
 @pytest_asyncio.fixture(loop_scope="session", params=["runc", "runsc-planted"])
