@@ -34,7 +34,7 @@ from service.sandboxes.docker.room_host import open_rooms
 from service.sandboxes.docker.rooms import EngineRooms, RoomsConfig
 from service.sandboxes.docker.warm_pool import WarmPool
 from service.settings import Settings
-from service.store import changes, idempotency, migrate, operations, projects, tokens
+from service.store import blob_refs, changes, idempotency, migrate, operations, projects, tokens
 from service.store.blobs import BlobStore
 from service.store.database import Database
 from service.store.events import EventLog
@@ -104,13 +104,17 @@ def mint_token(settings: Settings, project: str, scopes: list[str], note: str) -
 
 
 def collect_garbage(settings: Settings) -> int:
-    """Remove blobs that nothing refers to and nobody touched for a day, old idempotency keys, tombstones and operations; return bytes freed."""
+    """Remove what is old: uploads never used, idempotency keys, tombstones, operations; and blobs that nothing needs.
+
+    Returns the bytes freed.
+    """
 
     async def collect(db: Database) -> int:
         async with db.transaction() as tx:
             await idempotency.purge(tx)
             await changes.purge(tx)
             await operations.purge(tx)
+            await blob_refs.drop_old_uploads(tx)
         return await BlobStore(settings.blob_dir).gc(db)
 
     return asyncio.run(_with_database(settings, collect))

@@ -1,12 +1,17 @@
 """Who needs which blob. A ref is made in its owner's transaction, after the file is durable (CONTRACTS 10)."""
 
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 
-from sqlalchemy import delete, select, tuple_
+from sqlalchemy import delete, func, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
 from service.store.database import Tx
 from service.store.tables import blob_refs
+
+UPLOAD = "upload"
+UPLOADS_KEPT = timedelta(days=7)
+"""How long a client may take from uploading a file to naming it in a task."""
 
 
 async def add_refs(tx: Tx, project_id: str, owner_kind: str, owner_id: str, blobs: Iterable[tuple[str, int]]) -> None:
@@ -43,6 +48,16 @@ async def project_sizes(tx: Tx, project_id: str, digests: Iterable[str], *, hold
         query = query.order_by(blob_refs.c.digest, blob_refs.c.owner_kind, blob_refs.c.owner_id)
         query = query.with_for_update(read=True)
     return {row.digest: row.size_bytes for row in await tx.execute(query)} if wanted else {}
+
+
+async def drop_old_uploads(tx: Tx, older_than: timedelta = UPLOADS_KEPT) -> int:
+    """Forget uploads that are ``older_than`` (database's clock); what something was made of stays by that ref.
+
+    Returns how many were forgotten.
+    """
+    before = func.clock_timestamp() - older_than
+    query = delete(blob_refs).where(blob_refs.c.owner_kind == UPLOAD, blob_refs.c.created_at < before)
+    return (await tx.execute(query)).rowcount
 
 
 async def drop_refs(tx: Tx, owner_kind: str, owner_id: str) -> None:

@@ -50,7 +50,11 @@ class Stack:
         self._http: httpx.Client | None = None
 
     def __enter__(self) -> Self:
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self.close(keep=bool(os.environ.get("WORKSTEAD_KEEP")))
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:

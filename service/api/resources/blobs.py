@@ -84,7 +84,7 @@ async def put_small_blobs(request: Request, caller: TokenCaller, state: State) -
     await asyncio.to_thread(state.blobs.store_many, blobs)
     sizes = [(sha, len(data)) for sha, data in blobs.items()]
     async with state.db.transaction() as tx:
-        await blob_refs.add_refs(tx, caller.project_id, "upload", caller.project_id, sizes)
+        await blob_refs.add_refs(tx, caller.project_id, blob_refs.UPLOAD, caller.project_id, sizes)
     return answer(BlobList(data=[Blob(sha256=sha, size_bytes=size) for sha, size in sizes]), 201)
 
 
@@ -150,7 +150,7 @@ async def _receive(request: Request, state: ApiState, caller: Caller, sha256: st
         there = await blobs.upload_offset(project, sha256)
         return Response(status_code=204, headers=_progress(there, complete=False))
     async with state.db.transaction() as tx:
-        await blob_refs.add_refs(tx, project, "upload", project, [(sha256, part.total)])
+        await blob_refs.add_refs(tx, project, blob_refs.UPLOAD, project, [(sha256, part.total)])
     return answer(Blob(sha256=sha256, size_bytes=part.total), 201, _progress(part.total, complete=True))
 
 

@@ -33,7 +33,7 @@ async def create_task_from_archive(request: Request, caller: TasksWrite, state: 
         await task_archives.in_thread(staging.keep, files)
     async with state.db.transaction() as tx:
         sizes = [(file.sha256, file.size_bytes) for file in files]
-        await blob_refs.add_refs(tx, caller.project_id, "upload", caller.project_id, sizes)
+        await blob_refs.add_refs(tx, caller.project_id, blob_refs.UPLOAD, caller.project_id, sizes)
         row, created = await tasks.create(tx, caller.project_id, manifest)
     return created_answer(row, caller, created=created)
 

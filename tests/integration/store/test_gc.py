@@ -3,15 +3,19 @@
 import asyncio
 import os
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import func
 
 from service.domain.errors import Conflict
 from service.domain.tasks import FileRef, TaskManifest
 from service.store import tasks
+from service.store.blob_refs import UPLOAD, drop_old_uploads
 from service.store.blobs import BlobStore, add_refs, drop_refs, project_has
 from service.store.database import Database
+from service.store.tables import blob_refs
 from tests.integration.store.seeds import Seeds, seed
 
 DAY = 86_400
@@ -41,6 +45,17 @@ async def test_only_old_files_without_a_ref_go(db: Database, seeds: Seeds, store
     async with db.transaction() as tx:
         await drop_refs(tx, "upload", "u")
     assert await store.gc(db) == len(b"needed")
+
+
+async def test_uploads_that_nothing_was_made_of_are_forgotten_after_a_week(db: Database, seeds: Seeds) -> None:
+    project, (lost, used, fresh) = seeds.project.id, (c * 64 for c in "abc")
+    async with db.transaction() as tx:
+        await add_refs(tx, project, UPLOAD, project, [(lost, 1), (used, 1), (fresh, 1)])
+        await add_refs(tx, project, "task", "task_1", [(used, 1)])
+        old = blob_refs.update().where(blob_refs.c.digest.in_([lost, used]))
+        await tx.execute(old.values(created_at=func.clock_timestamp() - timedelta(days=8)))
+        assert await drop_old_uploads(tx) == 2
+        assert await project_has(tx, project, [lost, used, fresh]) == {used, fresh}
 
 
 async def test_one_collector_at_a_time(db: Database, store: BlobStore) -> None:
