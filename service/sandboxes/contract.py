@@ -64,14 +64,11 @@ class SandboxSpec:
     in_memory: bool = False
     """The workspace is memory, counted against the memory limit, and begins empty. Such a sandbox is cheaper to make,
     is never collected and cannot be attached again."""
-    engine_network: bool = True
-    """False: the engine makes no network of its own, not even ``none``. What is left is the container's own namespace
-    with a loopback and nothing else, at less than half of the cost of a start."""
 
     def key(self) -> str:
         names = ("memory_bytes", "cpus", "pids", "disk_bytes", "inodes", "shm_bytes")
         sizes = {n: getattr(self.limits, n) for n in names}
-        return canonical_digest([self.environment, self.kit, self.runtime, sizes, self.in_memory, self.engine_network])
+        return canonical_digest([self.environment, self.kit, self.runtime, sizes, self.in_memory])
 
 
 @dataclass(frozen=True, slots=True)

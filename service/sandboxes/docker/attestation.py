@@ -99,10 +99,8 @@ def _pairs(body: Json, inspected: Json) -> list[tuple[str, Any, Any]]:
     pairs.append(("Ulimits", _by_name(asked["Ulimits"]), _by_name(host.get("Ulimits") or [])))
     pairs.append(("Mounts", _asked_mounts(asked["Mounts"]), _found_mounts(inspected.get("Mounts") or [])))
     # The engine says nothing where it is false.
-    disabled = bool(body["NetworkDisabled"])
-    pairs.append(("NetworkDisabled", disabled, bool(config.get("NetworkDisabled"))))
-    networks = sorted(words(inspected["NetworkSettings"].get("Networks")))
-    pairs.append(("Networks", [] if disabled else ["none"], networks))
+    pairs.append(("NetworkDisabled", body["NetworkDisabled"], bool(config.get("NetworkDisabled"))))
+    pairs.append(("Networks", [], sorted(words(inspected["NetworkSettings"].get("Networks")))))
     for field, wanted in (("MaskedPaths", _MASKED), ("ReadonlyPaths", _READ_ONLY)):
         pairs.append((field, sorted(wanted), sorted(set(host.get(field) or []) & set(wanted))))
     if "CgroupnsMode" in asked:

@@ -41,7 +41,6 @@ class Handle:
             "kit": self.spec.kit,
             "runtime": self.spec.runtime,
             "in_memory": self.spec.in_memory,
-            "engine_network": self.spec.engine_network,
             "limits": self.spec.limits.model_dump(mode="json"),
         }
         return {

@@ -52,7 +52,8 @@ def create_body(spec: SandboxSpec, host: HostFacts, image: ImageFacts, place: Pl
         "AttachStdin": False,
         "AttachStdout": False,
         "AttachStderr": False,
-        "NetworkDisabled": not spec.engine_network,
+        # Not even the engine's network ``none``: the same empty namespace at less than half of the cost of a start.
+        "NetworkDisabled": True,
         "HostConfig": _host_config(spec, host, image, place),
     }
 

@@ -78,7 +78,7 @@ class EngineRooms:
                 await self.sweep()
                 image = await self._image(environment)
                 runtime = await self._runtime(runs_code)
-                spec = SandboxSpec(image, None, limits, runtime, in_memory=in_memory, engine_network=False)
+                spec = SandboxSpec(image, None, limits, runtime, in_memory=in_memory)
                 return await self.backend.make(spec)
             except EngineError as error:
                 if loop.time() + pause > until:

@@ -76,8 +76,7 @@ class DockerSandbox(Sandbox):
         """Begin to watch the container's life. Raises EngineError, SandboxRefused (it shares a network of the host)."""
         report = await self.inspect()
         if report.state is ContainerState.RUNNING:
-            if not self.spec.engine_network:
-                await self._own_network(self._pid)
+            await self._own_network(self._pid)
             self._watch.begin(self._pid, self.handle.container)
         else:
             self.link.mark_lost(f"the container is not running ({report.state.value})")

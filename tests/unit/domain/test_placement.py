@@ -32,7 +32,7 @@ FREE = Share(0, None)
 def test_the_reason_is_the_first_thing_that_is_in_the_way(
     changes: dict[str, object], reason: Wait, detail: str
 ) -> None:
-    assert why_waiting([replace(HOST, **changes)], NEED, FREE) == (reason, detail)  # pyright: ignore[reportArgumentType]
+    assert why_waiting([replace(HOST, **changes)], NEED, FREE) == (reason, detail)
 
 
 def test_no_reason_names_a_host_and_one_host_with_room_suffices() -> None:

@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tests.unit.workstead.fake_api import Answer, Script
+from workstead.cli import common
 from workstead.cli.app import app
 
 
@@ -16,7 +17,7 @@ class Server:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("WORKSTEAD_URL", "http://there")
         monkeypatch.setenv("WORKSTEAD_TOKEN", "wst_secret")
-        monkeypatch.setenv("COLUMNS", "220")
+        monkeypatch.setattr(common.out, "width", 220)
         self.script = Script()
 
         def handle(_: httpx.HTTPTransport, request: httpx.Request) -> httpx.Response:
