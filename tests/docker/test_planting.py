@@ -8,8 +8,8 @@ from contextlib import suppress
 
 import pytest
 
-from service.sandboxes.contract import SandboxGone, SandboxRefused, SandboxSpec
-from service.sandboxes.docker import selftest
+from service.sandboxes.contract import EngineError, SandboxGone, SandboxRefused, SandboxSpec
+from service.sandboxes.docker import netns, selftest
 from service.sandboxes.docker.backend import RUNTIMES, DockerBackend
 from service.sandboxes.docker.netns import inside
 from service.sandboxes.docker.sandbox import DockerSandbox
@@ -99,6 +99,22 @@ async def test_a_runtime_that_fails_its_test_is_not_offered(
     monkeypatch.setattr("service.sandboxes.docker.backend.RETRY_S", 0.0)
     assert list(await other.offered_runtimes()) == ["runc"]
     await other.close()
+
+
+async def test_a_loopback_that_we_may_not_bring_up_is_the_engines_error(
+    bench: Bench, backend: DockerBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker without NET_ADMIN: a reason of the self-test, not the worker's end."""
+    sandbox = await backend.make(bench.spec)
+    pid = int((await backend.engine.inspect(sandbox.handle.container))["State"]["Pid"])
+
+    def refused() -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(netns, "_loopback_up", refused)
+    with pytest.raises(EngineError, match="not permitted"):
+        netns.raise_loopback(pid)
+    await sandbox.destroy()
 
 
 async def test_a_host_that_answers_inside_is_noticed(

@@ -80,6 +80,8 @@ def raise_loopback(pid: int) -> None:
         return
     try:
         inside(namespace, _loopback_up)
+    except OSError as error:
+        raise EngineError("loopback_down", f"the sandbox's loopback cannot be brought up: {error.strerror}") from error
     finally:
         os.close(namespace)
 
