@@ -35,7 +35,7 @@ static: setup ## ruff, types, import rules, generated files
 postgres: setup ## the distribution's PostgreSQL programs, for the test on the oldest supported version
 	@bash tools/postgres.sh
 
-check: static ## static checks and the tests that need no engine (< 90 s)
+check: static ## static checks and the tests that need no engine (2 to 3 min on 2 cores)
 	$(PYTEST_FAST)
 
 test: static images browser postgres ## everything that CI runs: check, integration, docker, images, journeys, browser
