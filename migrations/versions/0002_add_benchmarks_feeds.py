@@ -38,9 +38,15 @@ RECORD_CHANGE = """
         ON CONFLICT (kind, resource_id) DO UPDATE
             SET txid = excluded.txid, deleted_at = excluded.deleted_at, revision = excluded.revision
             WHERE c.txid <> excluded.txid OR (c.deleted_at IS NULL) <> (excluded.deleted_at IS NULL);
-        IF FOUND THEN
-            PERFORM pg_notify('changes', changed.project_id);
+        IF NOT FOUND THEN
+            RETURN NULL;
         END IF;
+        IF TG_TABLE_NAME = 'runs' AND TG_OP = 'UPDATE' THEN
+            IF NEW.last_seq <> OLD.last_seq AND NEW.phase = OLD.phase THEN
+                RETURN NULL;
+            END IF;
+        END IF;
+        PERFORM pg_notify('changes', changed.project_id);
         RETURN NULL;
     END $$"""
 
