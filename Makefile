@@ -8,7 +8,8 @@ SOURCES := $(wildcard service workstead tests migrations tools sandbox_images de
 FAST := $(wildcard tests/unit tests/contracts tests/api tests/architecture)
 SLOWER := $(wildcard tests/integration tests/docker tests/images tests/journeys tests/browser)
 PYTEST := $(BIN)/python -m pytest
-PYTEST_FAST := $(PYTEST) -q -n 2 --dist loadfile -m "not docker and not images and not slow and not load" $(FAST)
+QUICK := not docker and not images and not slow and not load
+PYTEST_FAST := $(PYTEST) -q -n 2 --dist loadfile $(FAST)
 
 .PHONY: help setup engine browser postgres check static test test-all demo serve bench mutants images compose schema lock faults clean
 
@@ -27,23 +28,22 @@ browser: setup ## a Chromium for the browser tests
 static: setup ## ruff, types, import rules, generated files
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
-	$(BIN)/basedpyright
-	$(BIN)/lint-imports
-	bash tools/check_schema.sh
-	$(BIN)/python tools/make_settings_table.py --check
+	@$(BIN)/basedpyright & types=$$!; failed=0; \
+	  { $(BIN)/lint-imports && bash tools/check_schema.sh && $(BIN)/python tools/make_settings_table.py --check; } || failed=1; \
+	  wait $$types || failed=1; exit $$failed
 
 postgres: setup ## the distribution's PostgreSQL programs, for the test on the oldest supported version
 	@bash tools/postgres.sh
 
-check: static ## static checks and the tests that need no engine (2 to 3 min on 2 cores)
-	$(PYTEST_FAST)
+check: static ## static checks and the tests that need no engine and little time (< 90 s)
+	$(PYTEST_FAST) -m "$(QUICK) and not longer"
 
 test: static images browser postgres ## everything that CI runs: check, integration, docker, images, journeys, browser
-	$(PYTEST_FAST)
+	$(PYTEST_FAST) -m "$(QUICK)"
 	$(PYTEST) -m "not slow and not load" $(SLOWER)
 
 test-all: static images browser postgres ## `test` and the slow and load series
-	$(PYTEST_FAST)
+	$(PYTEST_FAST) -m "$(QUICK)"
 	$(PYTEST) $(SLOWER)
 
 demo: images ## start the service, run real tasks, print events, verdicts and deliverables

@@ -18,6 +18,12 @@ _FOLDER_MARKERS = {
     "browser": ("browser",),
 }
 
+_LONGER = (
+    "unit/sandboxes/launcher/", "unit/tools/test_mutants.py", "unit/evidence/", "unit/workstead/test_doctor.py",
+    "unit/supervisor/", "api/test_agreement.py", "api/test_events.py", "api/test_changes.py", "api/test_operations.py",
+    "api/test_benchmarks.py", "api/test_tenancy.py", "api/test_task_archives.py", "contracts/",
+)  # fmt: skip
+
 
 def pytest_sessionstart() -> None:
     # Python 3.11 would make a loop that nobody closes when pytest-asyncio asks which one was set before.
@@ -32,6 +38,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for name in _FOLDER_MARKERS.get(_folder(item), ()):
             item.add_marker(name)
+        if item.path.is_relative_to(_HERE) and item.path.relative_to(_HERE).as_posix().startswith(_LONGER):
+            item.add_marker("longer")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

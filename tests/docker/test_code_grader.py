@@ -28,7 +28,9 @@ DOUBLE = [{"id": f"t{n}", "input": f"{n}\n", "expected": f"{2 * n}\n"} for n in 
 RIGHT = "print(2 * int(input()))"
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session", params=["runc", "runsc-planted"])
+@pytest_asyncio.fixture(
+    scope="session", loop_scope="session", params=["runc", pytest.param("runsc-planted", marks=pytest.mark.slow)]
+)
 async def rooms(request: pytest.FixtureRequest) -> AsyncIterator[EngineRooms]:
     data = Path(tempfile.mkdtemp(prefix="workstead-rooms-"))
     async with open_rooms(data, f"tests-{uuid.uuid4().hex[:8]}", RoomsConfig(4, (request.param,))) as made:

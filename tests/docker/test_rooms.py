@@ -50,7 +50,7 @@ def data() -> Iterator[Path]:
     shutil.rmtree(made)
 
 
-@pytest_asyncio.fixture(loop_scope="session", params=["runc", "runsc-planted"])
+@pytest_asyncio.fixture(loop_scope="session", params=["runc", pytest.param("runsc-planted", marks=pytest.mark.slow)])
 async def rooms(request: pytest.FixtureRequest, data: Path) -> AsyncIterator[EngineRooms]:
     async with open_rooms(data, f"tests-{uuid.uuid4().hex[:8]}", RoomsConfig(2, (request.param,))) as made:
         if made is None:
