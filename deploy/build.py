@@ -15,7 +15,7 @@ from docker.errors import DockerException
 
 from sandbox_images import root_image
 from sandbox_images.build_host import BuildHost, this_machine
-from sandbox_images.catalogue import files_of, load
+from sandbox_images.catalogue import context_of, entry_of, load
 from sandbox_images.engine import BuildFailed, Engine
 
 HERE = Path(__file__).parent
@@ -26,12 +26,12 @@ Context = dict[str, tuple[bytes, int]]
 
 def contexts() -> dict[str, Context]:
     """Return the build context of each image: path → (bytes, mode)."""
-    service = _below(HERE / "service")
+    service = context_of(HERE / "service")
     for name in SOURCES:
-        service |= {f"src/{name}/{path}": entry for path, entry in _below(ROOT / name).items()}
+        service |= {f"src/{name}/{path}": entry for path, entry in context_of(ROOT / name).items()}
     service |= _metadata()
-    runtime = _below(HERE / "runtime") | {"requirements.lock": _entry(ROOT / "requirements.lock")}
-    return {"postgres": _below(HERE / "postgres"), "runtime": runtime, "service": service}
+    runtime = context_of(HERE / "runtime") | {"requirements.lock": entry_of(ROOT / "requirements.lock")}
+    return {"postgres": context_of(HERE / "postgres"), "runtime": runtime, "service": service}
 
 
 def build(engine: Engine, host: BuildHost) -> dict[str, str]:
@@ -76,14 +76,6 @@ def _build_one(engine: Engine, name: str, parent: str, context: Context, host: B
         print(f"built {tag} in {time.monotonic() - started:.0f} s", file=sys.stderr)
     engine.tag(tag, f"workstead/{name}:local")
     return tag
-
-
-def _below(folder: Path) -> Context:
-    return {str(path.relative_to(folder)): _entry(path) for path in files_of(folder)}
-
-
-def _entry(path: Path) -> tuple[bytes, int]:
-    return path.read_bytes(), 0o755 if path.stat().st_mode & 0o100 else 0o644
 
 
 def main() -> int:

@@ -11,13 +11,12 @@ import sys
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 from docker.errors import DockerException
 
 from sandbox_images import root_image
 from sandbox_images.build_host import BuildHost, this_machine
-from sandbox_images.catalogue import CONTENT_LABEL, HERE, NAME_LABEL, ROOT, Catalogue, Image, files_of, load
+from sandbox_images.catalogue import CONTENT_LABEL, HERE, NAME_LABEL, ROOT, Catalogue, Image, context_of, load
 from sandbox_images.engine import BuildFailed, Engine
 
 LOCAL = HERE.parent / ".local"
@@ -54,8 +53,7 @@ def build_one(engine: Engine, image: Image, parent_tag: str, host: BuildHost) ->
     """Build one image on its parent; return its id. Raises BuildFailed."""
     started = time.monotonic()
     tag = image.tag(parent_tag)
-    context = {str(path.relative_to(image.folder)): _entry(path) for path in files_of(image.folder)}
-    context |= {name: (body, 0o644) for name, body in host.files.items()}
+    context = context_of(image.folder) | {name: (body, 0o644) for name, body in host.files.items()}
     labels = {NAME_LABEL: image.name, CONTENT_LABEL: image.content(parent_tag)}
     try:
         built = engine.build(context, tag, {"PARENT": parent_tag, **host.proxies}, labels)
@@ -81,10 +79,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"images: {error}", file=sys.stderr)
         return 1
     return 0
-
-
-def _entry(path: Path) -> tuple[bytes, int]:
-    return path.read_bytes(), 0o755 if path.stat().st_mode & 0o100 else 0o644
 
 
 def _record(table: Table) -> None:

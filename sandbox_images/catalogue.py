@@ -76,6 +76,15 @@ def load(path: Path = HERE / "images.toml") -> Catalogue:
     return Catalogue(RootImage(**table["root"]), images)
 
 
+def context_of(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """The folder as a build context: relative path to bytes and mode."""
+    return {str(path.relative_to(folder)): entry_of(path) for path in files_of(folder)}
+
+
+def entry_of(path: Path) -> tuple[bytes, int]:
+    return path.read_bytes(), 0o755 if path.stat().st_mode & 0o100 else 0o644
+
+
 def files_of(folder: Path) -> Iterator[Path]:
     """Regular files below ``folder`` in a stable order."""
     for path in sorted(folder.rglob("*")):

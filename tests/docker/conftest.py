@@ -36,14 +36,19 @@ async def backend() -> AsyncIterator[DockerBackend]:
     assert left == ([], [])
 
 
-async def bench_on(backend: DockerBackend, runtime: str) -> Bench:
-    """Give a bench on a runtime; skip (in CI: fail) where the engine offers it but the self-test does not."""
+async def must_offer(backend: SandboxBackend, runtime: str) -> None:
+    """Skip where the engine has no such runtime; where it has one that fails its self-test, that is missing."""
+    assert isinstance(backend, DockerBackend)
     check = await backend.check(runtime)
     if not check.offered:
-        reason = check.reason
-        if "has no runtime" in reason:
-            pytest.skip(reason)
-        missing(f"{runtime}: {reason}")
+        if "has no runtime" in check.reason:
+            pytest.skip(check.reason)
+        missing(f"{runtime}: {check.reason}")
+
+
+async def bench_on(backend: DockerBackend, runtime: str) -> Bench:
+    """Give a bench on a runtime; skip (in CI: fail) where the engine offers it but the self-test does not."""
+    await must_offer(backend, runtime)
 
     async def reopen() -> SandboxBackend:
         return DockerBackend(backend.data_dir, backend.deployment, runtimes=[runtime])

@@ -21,6 +21,7 @@ from service.graders.test_cases import runner
 from service.graders.test_cases.grader import TestCasesGrader
 from service.sandboxes.docker.room_host import open_rooms
 from service.sandboxes.docker.rooms import EngineRooms, RoomsConfig
+from tests.docker.conftest import must_offer
 from tests.needs import missing
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -36,9 +37,7 @@ async def rooms(request: pytest.FixtureRequest) -> AsyncIterator[EngineRooms]:
     async with open_rooms(data, f"tests-{uuid.uuid4().hex[:8]}", RoomsConfig(4, (request.param,))) as made:
         if made is None:
             missing("no engine")
-        check = await made.backend.offered_runtimes()
-        if request.param not in check:
-            pytest.skip(f"{request.param} is not offered here")
+        await must_offer(made.backend, request.param)
         yield made
     shutil.rmtree(data)
 

@@ -23,6 +23,7 @@ from service.sandboxes.docker.netns import check_own_namespace
 from service.sandboxes.docker.room_host import open_rooms
 from service.sandboxes.docker.rooms import EngineRooms, RoomsConfig
 from service.testing.sandbox_bench import MemorySink
+from tests.docker.conftest import must_offer
 from tests.needs import missing
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -55,8 +56,7 @@ async def rooms(request: pytest.FixtureRequest, data: Path) -> AsyncIterator[Eng
     async with open_rooms(data, f"tests-{uuid.uuid4().hex[:8]}", RoomsConfig(2, (request.param,))) as made:
         if made is None:
             missing("no engine")
-        if request.param not in await made.backend.offered_runtimes():
-            pytest.skip(f"{request.param} is not offered here")
+        await must_offer(made.backend, request.param)
         yield made
         await made.close()
         assert await made.backend.list_ids() == []
