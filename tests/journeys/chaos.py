@@ -109,7 +109,13 @@ class Chaos:
         assert paths.count("output/answers.json") == 1, paths
 
     def finish(self) -> None:
-        """Stop the service; nothing but warm sandboxes may be there, and those go with the worker."""
+        """Have one more run graded, stop the service: nothing may be left.
+
+        The run shows that the last victim's successor works. A worker sweeps up after its predecessor before it claims;
+        one that is told to end while it still starts leaves that to the next.
+        """
+        self._disarm()
+        self._check(submit(self.stack, self.task, self.agent))
         self.stack.stop()
         assert not self.stack.leftovers().all(), self.stack.leftovers().all()
 
