@@ -25,6 +25,7 @@ def _clean(path: str) -> str:
 
 
 RelativePath = Annotated[str, AfterValidator(_clean)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$")]
 Money = Annotated[str, Field(pattern=r"^\d{1,15}(\.\d{1,6})?$")]
 Facet = str | float | list[str]
 
@@ -66,20 +67,34 @@ class Price(Strict):
         return self
 
 
+HostPattern = Annotated[
+    str, Field(pattern=r"^(\*\.)?[a-z0-9]([a-z0-9-]{0,62})(\.[a-z0-9]([a-z0-9-]{0,62}))*$", max_length=253)
+]
+
+
+class ClientSpec(Strict):
+    facts: RelativePath
+    max_messages: int = Field(default=5, ge=1, le=100)
+    model: Name | None = None
+
+
 class GraderSpec(Strict):
     method: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
 class TaskManifest(Strict):
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$")]
+    name: Name
     instruction: str = Field(min_length=1, max_length=200_000)
     visible: list[FileRef] = Field(default_factory=list[FileRef], max_length=10_000)
     hidden: list[FileRef] = Field(default_factory=list[FileRef], max_length=10_000)
     environment: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._/:@-]{0,254}$")] = "base"
     collect: list[RelativePath] = Field(default_factory=lambda: ["output"], min_length=1, max_length=16)
     limits: Limits = Field(default_factory=Limits)
-    network: Literal["none"] = "none"
+    network: Literal["none", "allowlist", "web"] = "none"
+    allow_hosts: list[HostPattern] = Field(default_factory=list[str], max_length=1000)
+    deny_hosts: list[HostPattern] = Field(default_factory=list[str], max_length=1000)
+    client: ClientSpec | None = None
     graders: list[GraderSpec] = Field(default_factory=list[GraderSpec], max_length=16)
     facets: dict[str, Facet] = Field(default_factory=dict[str, Facet], max_length=64)
     price: Price | None = None
@@ -93,6 +108,8 @@ class TaskManifest(Strict):
             raise ValueError("collect roots must not contain one another")
         if any(f.path.split("/")[0] == ".home" for f in self.visible):
             raise ValueError("the path .home is reserved")
+        if self.client is not None and self.client.facts not in {f.path for f in self.hidden}:
+            raise ValueError(f"client.facts {self.client.facts!r} is not among the hidden files")
         return self
 
 

@@ -1,9 +1,11 @@
 """The run resource (NEEDS D2) and how it is made from a row."""
 
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from service.api.rendering import Digest, Timestamp, View, now, sha256_name
+from service.domain.models import CostBasis
 from service.domain.run_states import Phase
 from service.store.rows import RunRow
 
@@ -136,11 +138,11 @@ def run_view(row: RunRow, queued: dict[str, Any] | None = None) -> Run:
         queue_s=row.queue_s,
         provision_s=row.provision_s,
         wall_s=_age(row.started_at) if row.wall_s is None and ticking else row.wall_s,
-        working_s=None,
-        provider_wait_s=None,
+        working_s=_working(row),
+        provider_wait_s=row.provider_wait_s if row.model_id else None,
         waited_for_host_s=row.waited_for_host_s,
         progress=_progress(row, ticking),
-        usage=Usage(),
+        usage=_usage(row),
         resources=Resources(memory_peak_bytes=row.memory_peak_bytes, disk_used_bytes=row.disk_used_bytes),
         deliverable=_deliverable(row),
         verdict=_verdict(row),
@@ -162,6 +164,34 @@ def _progress(row: RunRow, ticking: bool) -> Progress:
         silent_s=_age(row.last_event_at) if ticking else None,
         doing=row.doing,
     )
+
+
+def _usage(row: RunRow) -> Usage:
+    if row.model_id is None and not row.requests:
+        return Usage()
+    return Usage(
+        requests=row.requests,
+        input_tokens=row.input_tokens,
+        cached_input_tokens=row.cached_input_tokens,
+        cache_write_tokens=row.cache_write_tokens,
+        output_tokens=row.output_tokens,
+        reasoning_tokens=row.reasoning_tokens,
+        cost_usd=_money(row.cost_usd),
+        cost_basis=row.cost_basis or CostBasis.UNKNOWN,
+        price_date=None if row.price_date is None else row.price_date.isoformat(),
+        cost_usd_all_attempts=_money(row.cost_usd_all_attempts),
+    )
+
+
+def _money(value: Decimal | None) -> str | None:
+    return None if value is None else f"{value.normalize():f}"
+
+
+def _working(row: RunRow) -> float | None:
+    """Return the wall time without waits for providers and host."""
+    if row.wall_s is None:
+        return None
+    return round(max(0.0, row.wall_s - row.provider_wait_s - row.waited_for_host_s), 3)
 
 
 def _deliverable(row: RunRow) -> DeliverableOfRun:

@@ -1,14 +1,75 @@
 """Scaffolds as data and agents, the rows of every table: immutable, known by digest."""
 
+from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from service.domain.errors import Invalid
 from service.domain.limits import Limits
+from service.domain.models import Dialect
 from service.domain.paths import RelativePath
-from service.domain.tasks import FileRef, Name, Strict, canonical_digest
+from service.domain.policies import ProviderTools
+from service.domain.tasks import FileRef, Name, Sha256, Strict, canonical_digest
 
 Version = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+-]{0,63}$")]
+
+
+class Driver(StrEnum):
+    """Who drives: NEEDS C9."""
+
+    KIT = "kit"
+    """A program inside the sandbox."""
+    LOOP = "loop"
+    """Ours, in the worker."""
+    REMOTE = "remote"
+    """A client over the API."""
+    PERSON = "person"
+    EXTERNAL = "external"
+    """Upload only: no sandbox is driven."""
+
+
+class AgentSettings(BaseModel):
+    """The settings that mean the same for every scaffold with a model; a scaffold may take further keys."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, use_attribute_docstrings=True)
+
+    effort: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")] = "default"
+    """``default`` (nothing is sent), ``max`` (the most that model and scaffold take, resolved and recorded), or a name."""
+    max_turns: int | None = Field(default=None, ge=1, le=100_000)
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    max_output_tokens: int | None = Field(default=None, ge=1)
+    system_prompt: str | None = Field(default=None, max_length=100_000)
+    """Added to the scaffold's own."""
+    prompt_template: Sha256 | None = None
+    """Blob of a template with the placeholders of ``scaffolds.prompts``; null: the scaffold's shipped one."""
+    side_models: list[Name] = Field(default_factory=list[str], max_length=8)
+    """Catalogue names of further models that the program may ask on its own account (titles, warm-up)."""
+    provider_tools: ProviderTools | None = None
+    """Null: by the network policy."""
+    services: list[Name] = Field(default_factory=list[str], max_length=16)
+    """Gateway services that the agent may use."""
+
+    @classmethod
+    def of(cls, settings: dict[str, Any]) -> "AgentSettings":
+        """Read them. Raises Invalid ``bad_settings``."""
+        try:
+            return cls.model_validate(settings)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise Invalid("bad_settings", f"settings.{where}: {first['msg']}", setting=where) from error
+
+    @property
+    def further(self) -> dict[str, Any]:
+        """The keys that only the scaffold knows."""
+        return dict(self.model_extra or {})
+
+
+class StopStep(Strict):
+    signal: Literal["INT", "TERM", "HUP", "QUIT"]
+    wait_s: float = Field(gt=0, le=120)
+    """Seconds until the next step; after the last one the container is killed."""
 
 
 class OutcomeRule(Strict):
@@ -24,8 +85,10 @@ class ScaffoldManifest(Strict):
 
     name: Name
     version: Version
-    kind: Literal["command", "oracle", "nop"] = "command"
-    """``command`` runs ``argv``; ``oracle`` delivers the task's reference solution; ``nop`` delivers nothing."""
+    kind: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")] = "command"
+    """A key of ``scaffolds.registry.KINDS``: ``command`` runs ``argv``; ``oracle`` delivers the task's reference solution;
+    ``nop`` delivers nothing; ``claude_code``, ``codex`` … run that program; ``tool_agent`` and ``single_response`` are our
+    own loops; ``remote``, ``external`` and ``person`` are driven from outside."""
     argv: list[str] = Field(default_factory=list[str], max_length=256)
     """Templates: ``{instruction} {instruction_file} {workspace} {output_dir} {deadline_unix} {seconds_left} {sample}``."""
     env: dict[str, str] = Field(default_factory=dict[str, str], max_length=128)
@@ -41,9 +104,20 @@ class ScaffoldManifest(Strict):
     outcome: OutcomeRule = Field(default_factory=OutcomeRule)
     minimum: Limits | None = None
     """Least resources that the scaffold needs; the larger of this and the task's wins."""
+    dialect: Dialect | None = None
+    """Of a ``command``: the API that its program speaks. With it the run needs a model and gets the gateway."""
+    stop: list[StopStep] = Field(default_factory=list[StopStep], max_length=4)
+    """Signals before the container is killed at the wall clock's end; empty: the kind's own, or none."""
+    hang_s: float | None = Field(default=None, gt=0, le=86_400)
+    """Seconds without output and without a model request after which the program counts as hung; null: never."""
 
     def digest(self) -> str:
-        return canonical_digest(self.model_dump(mode="json"))
+        body = self.model_dump(mode="json")
+        # Fields of later versions, left out while they say nothing: a manifest keeps the digest it was stored under.
+        return canonical_digest({k: v for k, v in body.items() if k not in _LATER or v})
+
+
+_LATER = frozenset({"dialect", "stop", "hang_s"})
 
 
 class AgentSpec(Strict):

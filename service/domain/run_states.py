@@ -120,6 +120,13 @@ class Flag(StrEnum):
     MEMORY_LIMIT_HIT = "memory_limit_hit"
     SOFT_QUOTA = "soft_quota"
     WAITED_FOR_HOST = "waited_for_host"
+    PROVIDER_TOOLS_USED = "provider_tools_used"
+    USAGE_UNKNOWN = "usage_unknown"
+    """At least one model request was cut before the provider said what it took."""
+    COST_DECLARED = "cost_declared"
+    REPLAYED = "replayed"
+    EXTERNAL = "external"
+    """Delivered by upload: nothing of the work was seen."""
 
 
 class ContainerState(StrEnum):
@@ -155,6 +162,13 @@ class Evidence:
     engine_restarted: bool = False
     """The engine or the host restarted since ``start``, and the container did not survive it."""
     engine_error: str | None = None
+    budget_exhausted: bool = False
+    """The gateway refused a request because the run's budget was spent."""
+    provider_failed: bool = False
+    """The last model request failed on the provider's side after the gateway's own retries, or waits for providers took
+    more than their share of the wall clock (CONTRACTS 6). The gateway's word, not the agent's."""
+    silent: bool = False
+    """Neither output nor a model request for longer than the scaffold's hang rule allows."""
 
 
 def decide_cause(e: Evidence) -> EndedBecause:
@@ -163,22 +177,25 @@ def decide_cause(e: Evidence) -> EndedBecause:
         return EndedBecause.CANCELLED
     if e.exit is not None:
         return _cause_of_exit(e)
-    if e.stop is StopMode.COLLECT:
-        return EndedBecause.STOPPED
-    if e.deadline_passed:
-        return EndedBecause.WALL_CLOCK
-    if e.disk_limit:
-        return EndedBecause.DISK_LIMIT
-    if e.engine_error is not None:
-        return EndedBecause.INFRA_ERROR
-    if e.container is ContainerState.GONE or e.engine_restarted:
-        return EndedBecause.SANDBOX_LOST
-    if e.oom_kills > 0:
-        return EndedBecause.MEMORY_LIMIT
-    return EndedBecause.AGENT_KILLED_SANDBOX
+    rules = (
+        (e.stop is StopMode.COLLECT, EndedBecause.STOPPED),
+        (e.budget_exhausted, EndedBecause.BUDGET),
+        (e.provider_failed, EndedBecause.PROVIDER_UNAVAILABLE),
+        (e.deadline_passed, EndedBecause.WALL_CLOCK),
+        (e.silent, EndedBecause.SCAFFOLD_ERROR),
+        (e.disk_limit, EndedBecause.DISK_LIMIT),
+        (e.engine_error is not None, EndedBecause.INFRA_ERROR),
+        (e.container is ContainerState.GONE or e.engine_restarted, EndedBecause.SANDBOX_LOST),
+        (e.oom_kills > 0, EndedBecause.MEMORY_LIMIT),
+    )
+    return next((cause for holds, cause in rules if holds), EndedBecause.AGENT_KILLED_SANDBOX)
 
 
 def _cause_of_exit(e: Evidence) -> EndedBecause:
-    if e.completed:
-        return EndedBecause.COMPLETED
-    return EndedBecause.MEMORY_LIMIT if e.oom_kills > 0 else EndedBecause.SCAFFOLD_ERROR
+    rules = (
+        (bool(e.completed), EndedBecause.COMPLETED),
+        (e.budget_exhausted, EndedBecause.BUDGET),
+        (e.provider_failed, EndedBecause.PROVIDER_UNAVAILABLE),
+        (e.oom_kills > 0, EndedBecause.MEMORY_LIMIT),
+    )
+    return next((cause for holds, cause in rules if holds), EndedBecause.SCAFFOLD_ERROR)

@@ -33,6 +33,17 @@ class FileRef(Strict):
 
 class NetworkPolicy(StrEnum):
     NONE = "none"
+    """The model gateway only."""
+    ALLOWLIST = "allowlist"
+    """And the hosts that the task names."""
+    WEB = "web"
+    """Any public http or https host but those that the task denies."""
+
+
+HostPattern = Annotated[
+    str, Field(pattern=r"^(\*\.)?[a-z0-9]([a-z0-9-]{0,62})(\.[a-z0-9]([a-z0-9-]{0,62}))*$", max_length=253)
+]
+"""A lower-case host name, or ``*.`` and a suffix, which does not match the suffix itself."""
 
 
 Money = Annotated[str, Field(pattern=r"^\d{1,15}(\.\d{1,6})?$")]
@@ -61,6 +72,16 @@ class Price(Strict):
         return self
 
 
+class ClientSpec(Strict):
+    """A simulated client that the agent may ask (NEEDS, PayWorthy's tool agent)."""
+
+    facts: RelativePath
+    """Hidden file with what only the client knows."""
+    max_messages: int = Field(default=5, ge=1, le=100)
+    model: Name | None = None
+    """Catalogue name of the model that plays the client; null: the deployment's setting."""
+
+
 class GraderSpec(Strict):
     """A grading method with its settings; the settings are checked by the method itself."""
 
@@ -83,6 +104,11 @@ class TaskManifest(Strict):
     """Roots below /workspace that are sealed into the deliverable."""
     limits: Limits = Field(default_factory=Limits)
     network: NetworkPolicy = NetworkPolicy.NONE
+    allow_hosts: list[HostPattern] = Field(default_factory=list[str], max_length=1000)
+    """Hosts that network policy ``allowlist`` lets through."""
+    deny_hosts: list[HostPattern] = Field(default_factory=list[str], max_length=1000)
+    """Hosts that ``web`` and provider-side search never reach: where the answers lie (NEEDS A3)."""
+    client: ClientSpec | None = None
     graders: list[GraderSpec] = Field(default_factory=list[GraderSpec], max_length=16)
     facets: dict[str, Facet] = Field(default_factory=dict[str, Facet], max_length=64)
     price: Price | None = None
@@ -97,13 +123,20 @@ class TaskManifest(Strict):
         if any(b == a or b.startswith(a + "/") for a, b in pairwise(roots)):
             raise ValueError("collect roots must not contain one another")
         reserved = [f.path for f in self.visible if f.path.split("/")[0] == ".home"]
+        if self.client is not None and self.client.facts not in {f.path for f in self.hidden}:
+            raise ValueError(f"client.facts {self.client.facts!r} is not among the hidden files")
         if reserved:
             raise ValueError(f"the path .home is reserved: {reserved[0]!r}")
         return self
 
     def digest(self) -> str:
         """Return the sha256 of the canonical JSON form: the task's version."""
-        return canonical_digest(self.model_dump(mode="json"))
+        body = self.model_dump(mode="json")
+        # Fields of later versions, left out while they say nothing: a bundle keeps the digest that it was stored under.
+        return canonical_digest({k: v for k, v in body.items() if k not in _LATER or v})
+
+
+_LATER = frozenset({"allow_hosts", "deny_hosts", "client"})
 
 
 def canonical_digest(value: Any) -> str:

@@ -7,7 +7,7 @@ from service.domain.agents import AgentSpec, ScaffoldManifest
 from service.domain.tasks import TaskManifest
 from service.lifecycle.clock import Clock
 from service.lifecycle.crash_points import CrashPoints
-from service.lifecycle.ports import NoWarmPool, Sandboxes, WarmPool
+from service.lifecycle.ports import ModelAccess, NoModels, NoWarmPool, Sandboxes, WarmPool
 from service.lifecycle.raw_log import Spool
 from service.store.blobs import BlobStore
 from service.store.database import Database
@@ -55,6 +55,7 @@ class Context:
     sandboxes: Sandboxes
     spool_dir: Path
     warm: WarmPool = field(default_factory=NoWarmPool)
+    models: ModelAccess = field(default_factory=NoModels)
     crash: CrashPoints = field(default_factory=CrashPoints)
     timing: Timing = field(default_factory=Timing)
     clock: Clock = field(default_factory=Clock)

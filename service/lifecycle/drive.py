@@ -157,7 +157,7 @@ async def _evidence(phase: _Phase, ending: _Ending) -> Evidence:
     over = exited is not None and _too_late(phase, exited)
     completed = None
     if exit_report is not None and not over:
-        completed = phase.work.scaffold.completed(exit_report, phase.work.manifest)
+        completed = phase.work.scaffold.completed(exit_report, phase.work.manifest, None)
     return Evidence(
         exit=None if over else exit_report,
         completed=completed,

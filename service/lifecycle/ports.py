@@ -1,7 +1,13 @@
 """What the lifecycle needs from above or from the side; wiring gives it."""
 
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Protocol
 
+from service.domain.errors import Unavailable
+from service.domain.grants import Grant
 from service.sandboxes.contract import Sandbox, SandboxBackend, SandboxSpec
 
 
@@ -19,6 +25,67 @@ class WarmPool(Protocol):
     def ids(self) -> set[str]:
         """Return the sandboxes that the pool has or is making, so that the reaper spares them."""
         ...
+
+
+Plant = Callable[[int], Awaitable[socket.socket]]
+"""Return a listener on 127.0.0.1:port inside the sandbox. Raises SandboxError."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateState:
+    """What the gateway knows of an attempt: the host's side of the story."""
+
+    requests: int = 0
+    last_request_ago_s: float | None = None
+    """Since the last byte of a model request moved; null: there was none."""
+    open_requests: int = 0
+    provider_wait_s: float = 0.0
+    budget_exhausted: bool = False
+    """A request was refused because the run's budget is spent: the run ends."""
+    provider_failed: bool = False
+    """The last request failed on the provider's side after all retries, or its patience is over: the attempt ends."""
+
+
+class ModelAccess(Protocol):
+    """The gateway as the worker sees it. A gateway that is away is waited for; listeners are planted again for it."""
+
+    async def open(self, grant: Grant, plant: Plant | None) -> None:
+        """Serve the attempt: plant its listeners (port 80; 81 too where the network policy has a proxy) and hand them
+        over. Without ``plant`` only the local side is opened, for our own loops and remote drivers. A repeat renews
+        fence and deadline. Raises Unavailable when the gateway does not answer, SandboxError."""
+        ...
+
+    async def close(self, run_id: str, attempt: int) -> None:
+        """From now on the attempt's token opens nothing and its connections are cut. Idempotent, best effort."""
+        ...
+
+    async def state(self, run_id: str, attempt: int) -> GateState:
+        """Return what is known now; a default one if the gateway does not answer."""
+        ...
+
+    async def ended(self, run_id: str, attempt: int) -> GateState:
+        """Return once the budget is exhausted or the provider has failed for good; else never."""
+        ...
+
+
+class NoModels:
+    """A deployment without a gateway: runs that need a model are not taken."""
+
+    async def open(self, grant: Grant, plant: Plant | None) -> None:
+        del plant
+        raise Unavailable("gateway_unavailable", f"{grant.run_id} needs the model gateway, and there is none")
+
+    async def close(self, run_id: str, attempt: int) -> None:
+        del run_id, attempt
+
+    async def state(self, run_id: str, attempt: int) -> GateState:
+        del run_id, attempt
+        return GateState()
+
+    async def ended(self, run_id: str, attempt: int) -> GateState:
+        del run_id, attempt
+        await asyncio.Event().wait()
+        raise AssertionError
 
 
 class NoWarmPool:

@@ -14,7 +14,8 @@ from service.store import audit
 from service.store.database import Tx
 from service.store.notifications import WEBHOOKS
 from service.store.paging import Sort, fetch_page
-from service.store.rows import DeliveryRow, DueDelivery, Page, Slice
+from service.store.rows import Page, Slice
+from service.store.rows_feeds import DeliveryRow, DueDelivery
 from service.store.tables_feeds import webhook_deliveries, webhooks
 
 LEASE_S = 60.0

@@ -2,20 +2,22 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from datetime import datetime
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from sqlalchemy import RowMapping
 
-from service.domain.agents import AgentSpec, ScaffoldManifest
+from service.domain.agents import AgentSpec, Driver, ScaffoldManifest
 from service.domain.benchmarks import BenchmarkHead, ItemStatus
 from service.domain.integrity import IntegrityReport, ReportState
 from service.domain.limits import Limits
+from service.domain.models import CostBasis
 from service.domain.operations import OperationState
+from service.domain.policies import NetworkRules, ProviderTools, RunBudget
 from service.domain.run_states import AttemptState, EndedBecause, Outcome, Phase, StopMode
 from service.domain.tasks import TaskManifest
 from service.domain.verdicts import VerdictState
-from service.domain.webhooks import DeliveryState
 
 T = TypeVar("T")
 Converters = Mapping[str, Callable[[Any], Any]]
@@ -24,7 +26,7 @@ Cursor = tuple[str, str]
 """(value of the sort key as text, id) of the last row seen. JSON-able; clients get it in an opaque form."""
 
 
-class _Row:
+class Row:
     """Builds a dataclass from a row of the database; ``CONVERT`` parses the columns that are not null."""
 
     __slots__ = ()
@@ -42,7 +44,7 @@ class _Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Project(_Row):
+class Project(Row):
     id: str
     name: str
     untrusted: bool
@@ -52,7 +54,7 @@ class Project(_Row):
 
 
 @dataclass(frozen=True, slots=True)
-class TokenRow(_Row):
+class TokenRow(Row):
     """A token without its secret. ``attempt`` and ``run_id`` are set for kind ``run`` only."""
 
     id: str
@@ -71,7 +73,7 @@ class TokenRow(_Row):
 
 
 @dataclass(frozen=True, slots=True)
-class TaskRow(_Row):
+class TaskRow(Row):
     id: str
     project_id: str
     name: str
@@ -82,7 +84,7 @@ class TaskRow(_Row):
 
 
 @dataclass(frozen=True, slots=True)
-class ScaffoldRow(_Row):
+class ScaffoldRow(Row):
     id: str
     project_id: str
     name: str
@@ -94,7 +96,7 @@ class ScaffoldRow(_Row):
 
 
 @dataclass(frozen=True, slots=True)
-class AgentRow(_Row):
+class AgentRow(Row):
     id: str
     project_id: str
     scaffold_id: str
@@ -106,7 +108,7 @@ class AgentRow(_Row):
 
 
 @dataclass(frozen=True, slots=True)
-class RunRow(_Row):
+class RunRow(Row):
     """A run with its task's name and digest and its agent's label. Durations in seconds, null while unknown."""
 
     id: str
@@ -150,6 +152,25 @@ class RunRow(_Row):
     deliverable_files: int
     deliverable_bytes: int
     deliverable_problems: int
+    driver: Driver
+    model_id: str | None
+    budget: RunBudget
+    network: NetworkRules
+    provider_tools: ProviderTools
+    replay_of: str | None
+    keep_on_failure_s: float
+    requests: int
+    """Of the latest attempt, as all that follows: what the ledger has settled."""
+    input_tokens: int
+    cached_input_tokens: int
+    cache_write_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cost_usd: Decimal | None
+    cost_basis: CostBasis | None
+    price_date: date | None
+    cost_usd_all_attempts: Decimal | None
+    provider_wait_s: float
     plan: str
     verdict_state: VerdictState
     score: float | None
@@ -168,12 +189,17 @@ class RunRow(_Row):
         "limits": Limits.model_validate,
         "flags": tuple,
         "stop_mode": StopMode,
+        "driver": Driver,
+        "budget": RunBudget.model_validate,
+        "network": NetworkRules.model_validate,
+        "provider_tools": ProviderTools,
+        "cost_basis": CostBasis,
         "verdict_state": VerdictState,
     }
 
 
 @dataclass(frozen=True, slots=True)
-class AttemptRow(_Row):
+class AttemptRow(Row):
     """An attempt as its holder knows it; ``fence`` is checked by every write that is given this row."""
 
     run_id: str
@@ -188,6 +214,7 @@ class AttemptRow(_Row):
     argv: list[str] | None
     env: dict[str, str] | None
     attestation: Json | None
+    provenance: Json
     ended_because: EndedBecause | None
     evidence: Json | None
     logs: Json
@@ -203,7 +230,7 @@ class AttemptRow(_Row):
 
 
 @dataclass(frozen=True, slots=True)
-class ArtifactRow(_Row):
+class ArtifactRow(Row):
     """One entry of the sealed deliverable; ``position`` is its place in the manifest, from 0."""
 
     run_id: str
@@ -218,7 +245,7 @@ class ArtifactRow(_Row):
 
 
 @dataclass(frozen=True, slots=True)
-class CriterionRow(_Row):
+class CriterionRow(Row):
     grading_id: str
     position: int
     criterion: str
@@ -231,7 +258,7 @@ class CriterionRow(_Row):
 
 
 @dataclass(frozen=True, slots=True)
-class GradingRow(_Row):
+class GradingRow(Row):
     id: str
     project_id: str
     run_id: str
@@ -261,7 +288,7 @@ class GradingRow(_Row):
 
 
 @dataclass(frozen=True, slots=True)
-class IntegrityRow(_Row):
+class IntegrityRow(Row):
     id: str
     project_id: str
     digest: str
@@ -278,7 +305,7 @@ class IntegrityRow(_Row):
 
 
 @dataclass(frozen=True, slots=True)
-class OperationRow(_Row):
+class OperationRow(Row):
     """Work in the background; ``log`` holds {at, text}, ``problem`` {type, status, detail, fields}."""
 
     id: str
@@ -303,7 +330,7 @@ class OperationRow(_Row):
 
 
 @dataclass(frozen=True, slots=True)
-class BenchmarkRow(_Row):
+class BenchmarkRow(Row):
     id: str
     project_id: str
     name: str
@@ -320,7 +347,7 @@ class BenchmarkRow(_Row):
 
 
 @dataclass(frozen=True, slots=True)
-class BenchmarkItemRow(_Row):
+class BenchmarkItemRow(Row):
     """An item with its task's name and digest; these and ``task_id`` are null where no task could be made."""
 
     benchmark_id: str
@@ -336,7 +363,7 @@ class BenchmarkItemRow(_Row):
 
 
 @dataclass(frozen=True, slots=True)
-class HostRow(_Row):
+class HostRow(Row):
     """A Docker host. ``facts["untrusted_runtimes"]``: those that may run an untrusted project's work (default none)."""
 
     id: str
@@ -365,58 +392,6 @@ class HostRow(_Row):
 
 
 @dataclass(frozen=True, slots=True)
-class WebhookRow(_Row):
-    """A webhook without its secret."""
-
-    id: str
-    project_id: str
-    url: str
-    events: tuple[str, ...]
-    labels: dict[str, str]
-    note: str
-    enabled: bool
-    failures: int
-    """In a row."""
-    created_at: datetime
-    disabled_at: datetime | None
-    CONVERT: ClassVar[Converters] = {"events": tuple}
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveryRow(_Row):
-    id: int
-    webhook_id: str
-    message_id: str
-    """What the receiver sees as the message's id: the same at every try."""
-    type: str
-    payload: Json
-    state: DeliveryState
-    tries: int
-    last_status: int | None
-    last_error: str | None
-    created_at: datetime
-    next_at: datetime | None
-    ended_at: datetime | None
-    CONVERT: ClassVar[Converters] = {"state": DeliveryState}
-
-
-@dataclass(frozen=True, slots=True)
-class DueDelivery(_Row):
-    """A delivery that this process alone may send now. ``secret`` is sealed; ``tries`` counts this one."""
-
-    id: int
-    webhook_id: str
-    project_id: str
-    message_id: str
-    type: str
-    payload: Json
-    tries: int
-    url: str
-    secret: bytes
-    CONVERT: ClassVar[Converters] = {"secret": bytes}
-
-
-@dataclass(frozen=True, slots=True)
 class NewRun:
     """A run to be inserted; ``limits`` and ``environment`` are resolved already."""
 
@@ -433,6 +408,13 @@ class NewRun:
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     derived_from: str | None = None
     plan: str = "task@1"
+    driver: Driver = Driver.KIT
+    model_id: str | None = None
+    budget: RunBudget = field(default_factory=RunBudget)
+    network: NetworkRules = field(default_factory=NetworkRules)
+    provider_tools: ProviderTools = ProviderTools.DENY
+    replay_of: str | None = None
+    keep_on_failure_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

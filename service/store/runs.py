@@ -43,8 +43,12 @@ async def insert(tx: Tx, new: NewRun) -> RunRow:
         "limits": new.limits.model_dump(mode="json"),
         "labels": dict(new.labels),
     }
-    plain = ("project_id", "task_id", "agent_id", "sample", "max_attempts", "priority", "derived_from", "environment")
-    values |= {name: getattr(new, name) for name in (*plain, "runtime", "plan")}
+    plain = (
+        "project_id", "task_id", "agent_id", "sample", "max_attempts", "priority", "derived_from", "environment",
+        "runtime", "plan", "driver", "model_id", "provider_tools", "replay_of", "keep_on_failure_s",
+    )  # fmt: skip
+    values |= {name: getattr(new, name) for name in plain}
+    values |= {name: getattr(new, name).model_dump(mode="json") for name in ("budget", "network")}
     row = (await tx.execute(runs.insert().values(values).returning(runs))).mappings().one()
     await change_phase(tx, row, Phase.QUEUED)
     return await load(tx, run_id)

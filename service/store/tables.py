@@ -10,6 +10,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Date,
     DateTime,
     Double,
     ForeignKey,
@@ -18,6 +19,7 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    Numeric,
     PrimaryKeyConstraint,
     Sequence,
     SmallInteger,
@@ -123,6 +125,7 @@ scaffolds = Table(
     Column("version", Text, nullable=False),
     Column("digest", Text, nullable=False),
     Column("manifest", JSONB, nullable=False),
+    Column("deprecated", Boolean, nullable=False, server_default=text("false")),
     created(),
     UniqueConstraint("project_id", "name", "version"),
 )  # fmt: skip
@@ -176,6 +179,23 @@ runs = Table(
     Column("deliverable_files", Integer, nullable=False, server_default="0"),
     Column("deliverable_bytes", BigInteger, nullable=False, server_default="0"),
     Column("deliverable_problems", Integer, nullable=False, server_default="0"),
+    Column("driver", Text, nullable=False, server_default="kit"),  # domain.agents.Driver
+    Column("model_id", Text),  # of the catalogue; null = an agent without a model
+    Column("budget", JSONB, nullable=False, server_default=text("'{}'::jsonb")),  # domain.policies.RunBudget
+    Column("network", JSONB, nullable=False, server_default=text("'{}'::jsonb")),  # domain.policies.NetworkRules
+    Column("provider_tools", Text, nullable=False, server_default="deny"),
+    Column("replay_of", Text),  # run whose cassette answers
+    Column("keep_on_failure_s", DOUBLE, nullable=False, server_default="0"),
+    # What the latest attempt took, as far as the ledger has settled it; dollars are null while none is known.
+    Column("requests", Integer, nullable=False, server_default="0"),
+    Column("input_tokens", BigInteger, nullable=False, server_default="0"),
+    Column("cached_input_tokens", BigInteger, nullable=False, server_default="0"),
+    Column("cache_write_tokens", BigInteger, nullable=False, server_default="0"),
+    Column("output_tokens", BigInteger, nullable=False, server_default="0"),
+    Column("reasoning_tokens", BigInteger, nullable=False, server_default="0"),
+    Column("cost_usd", Numeric(20, 10)), Column("cost_basis", Text), Column("price_date", Date),
+    Column("cost_usd_all_attempts", Numeric(20, 10)),
+    Column("provider_wait_s", DOUBLE, nullable=False, server_default="0"),
     Column("plan", Text, nullable=False, server_default="task@1"),
     Column("verdict_state", Text, nullable=False, server_default="pending"),
     Column("score", DOUBLE), Column("max_score", DOUBLE),
@@ -200,6 +220,8 @@ attempts = Table(
     Column("environment_image", Text), Column("kit_image", Text),  # content-hash tags or ids
     Column("argv", JSONB), Column("env", JSONB),  # env redacted
     Column("attestation", JSONB),
+    # Digests of prompt template and rendered prompt, resolved effort, configuration files, the program's own usage.
+    Column("provenance", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
     Column("ended_because", Text),
     Column("evidence", JSONB),
     Column("logs", JSONB, nullable=False, server_default=text("'{}'::jsonb")),  # stream -> {bytes, log_bytes, sha256}

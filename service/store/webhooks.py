@@ -14,7 +14,8 @@ from service.domain.webhooks import HookSecrets
 from service.store.database import Tx
 from service.store.notifications import WEBHOOKS
 from service.store.paging import Sort, fetch_page
-from service.store.rows import Page, Slice, WebhookRow
+from service.store.rows import Page, Slice
+from service.store.rows_feeds import WebhookRow
 from service.store.secret_box import SecretBox
 from service.store.tables import projects
 from service.store.tables_feeds import webhook_deliveries, webhooks

@@ -21,7 +21,7 @@ from service.domain.webhooks import pause_s, signature_header
 from service.store import deliveries
 from service.store.database import Database, Tx, retrying
 from service.store.notifications import WEBHOOKS, Notifications, Subscription
-from service.store.rows import DueDelivery
+from service.store.rows_feeds import DueDelivery
 from service.store.secret_box import SecretBox, SecretUnreadable
 from service.store.webhooks import secrets_of
 from service.workers.webhook_post import Poster, PostFailed

@@ -18,7 +18,7 @@ from service.domain.tasks import LABELS
 from service.domain.webhooks import SUBSCRIBABLE, DeliveryState
 from service.store import audit, deliveries, webhooks
 from service.store.database import Tx
-from service.store.rows import DeliveryRow, WebhookRow
+from service.store.rows_feeds import DeliveryRow, WebhookRow
 
 router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"], route_class=StrictRoute)
 Events = Annotated[list[str], Field(min_length=1, max_length=32)]

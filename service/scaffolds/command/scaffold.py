@@ -1,12 +1,12 @@
 """Scaffold kind ``command``: no shell is involved; each template of ``argv`` becomes exactly one argument."""
 
-from service.domain.agents import AgentSpec, ScaffoldManifest
+from service.domain.agents import AgentSpec, Driver, ScaffoldManifest
 from service.domain.errors import Invalid
 from service.domain.limits import KIB
 from service.domain.run_states import ExitReport
 from service.domain.tasks import TaskManifest
 from service.scaffolds import templates
-from service.scaffolds.contract import Plan, PlanContext, PlannedFile
+from service.scaffolds.contract import AgentReport, LineParser, Plan, PlanContext, PlannedFile
 from service.scaffolds.environment import base_environment, check_name
 
 KIT_FILES = ".home/kit"
@@ -16,6 +16,8 @@ MAX_ARGUMENT_BYTES = 128 * KIB - 1
 
 
 class CommandScaffold:
+    driver = Driver.KIT
+
     def check(self, manifest: ScaffoldManifest) -> None:
         if not manifest.argv:
             raise Invalid("argv_missing", "a scaffold of kind 'command' needs argv")
@@ -43,7 +45,12 @@ class CommandScaffold:
             parser=manifest.parser,
         )
 
-    def completed(self, exit: ExitReport, manifest: ScaffoldManifest) -> bool:
+    def line_parser(self, manifest: ScaffoldManifest) -> LineParser | None:
+        del manifest
+        return None
+
+    def completed(self, exit: ExitReport, manifest: ScaffoldManifest, report: AgentReport | None) -> bool:
+        del report
         return exit.signal is None and exit.code in manifest.outcome.exit_codes
 
 

@@ -1,13 +1,15 @@
 """Scaffold kind ``nop``: a command that does nothing and succeeds."""
 
-from service.domain.agents import AgentSpec, ScaffoldManifest
+from service.domain.agents import AgentSpec, Driver, ScaffoldManifest
 from service.domain.run_states import ExitReport
 from service.domain.tasks import TaskManifest
-from service.scaffolds.contract import Plan, PlanContext
+from service.scaffolds.contract import AgentReport, LineParser, Plan, PlanContext
 from service.scaffolds.environment import base_environment, refuse_command_fields
 
 
 class NopScaffold:
+    driver = Driver.KIT
+
     def check(self, manifest: ScaffoldManifest) -> None:
         refuse_command_fields(manifest)
 
@@ -15,6 +17,10 @@ class NopScaffold:
         del task, agent, manifest
         return Plan(argv=["/bin/true"], env=base_environment(context))
 
-    def completed(self, exit: ExitReport, manifest: ScaffoldManifest) -> bool:
+    def line_parser(self, manifest: ScaffoldManifest) -> LineParser | None:
         del manifest
+        return None
+
+    def completed(self, exit: ExitReport, manifest: ScaffoldManifest, report: AgentReport | None) -> bool:
+        del manifest, report
         return exit.code == 0

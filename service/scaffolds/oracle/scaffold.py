@@ -4,17 +4,19 @@ No agent runs: the command is ``true``. A solution file that names a collect roo
 ``output`` is collected) lands there; any other lands below ``output``. Nothing else hidden enters the sandbox.
 """
 
-from service.domain.agents import AgentSpec, ScaffoldManifest
+from service.domain.agents import AgentSpec, Driver, ScaffoldManifest
 from service.domain.errors import Invalid
 from service.domain.run_states import ExitReport
 from service.domain.tasks import TaskManifest
-from service.scaffolds.contract import Plan, PlanContext, PlannedFile
+from service.scaffolds.contract import AgentReport, LineParser, Plan, PlanContext, PlannedFile
 from service.scaffolds.environment import base_environment, refuse_command_fields
 
 SOLUTION = "solution/"
 
 
 class OracleScaffold:
+    driver = Driver.KIT
+
     def check(self, manifest: ScaffoldManifest) -> None:
         refuse_command_fields(manifest)
 
@@ -26,8 +28,12 @@ class OracleScaffold:
         files = [PlannedFile(_target(f.path.removeprefix(SOLUTION), task.collect), f.sha256) for f in hidden]
         return Plan(argv=["/bin/true"], env=base_environment(context), files=files, reference_solution=True)
 
-    def completed(self, exit: ExitReport, manifest: ScaffoldManifest) -> bool:
+    def line_parser(self, manifest: ScaffoldManifest) -> LineParser | None:
         del manifest
+        return None
+
+    def completed(self, exit: ExitReport, manifest: ScaffoldManifest, report: AgentReport | None) -> bool:
+        del manifest, report
         return exit.code == 0
 
 

@@ -14,7 +14,8 @@ from service.domain.public_urls import parse_public_url
 from service.domain.run_states import AttemptState, Outcome, Phase
 from service.domain.webhooks import DeliveryState, HookEvent
 from service.store import announcements, deliveries, projects, runs, webhooks
-from service.store.rows import DeliveryRow, Page, WebhookRow
+from service.store.rows import Page
+from service.store.rows_feeds import DeliveryRow, WebhookRow
 from service.store.secret_box import SecretBox
 from service.store.tables import audit_log
 from service.workers.webhook_post import Poster, PostFailed

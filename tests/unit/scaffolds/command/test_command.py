@@ -97,4 +97,4 @@ def test_the_environment_is_ours_plus_the_manifests() -> None:
 )
 def test_the_outcome_rule(code: int | None, signal: int | None, codes: list[int], completed: bool) -> None:
     m = manifest(argv=["a"], outcome={"exit_codes": codes})
-    assert CommandScaffold().completed(ExitReport(code, signal, 1.0, None), m) is completed
+    assert CommandScaffold().completed(ExitReport(code, signal, 1.0, None), m, None) is completed
