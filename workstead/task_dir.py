@@ -1,6 +1,6 @@
 """A task directory: ``task.toml``, ``instruction.md``, ``visible/**``, ``hidden/**``. Nothing else is read.
 
-``task.toml`` has the manifest's fields except the two file lists: name, environment, collect, limits, network, graders,
+``task.toml`` has the manifest's fields except the two file lists: name, environment, collect, limits, network, allow_hosts, deny_hosts, client, graders,
 facets, price, human_time_s, labels and (unless instruction.md exists) instruction.
 """
 
@@ -20,6 +20,7 @@ from workstead.errors import WorksteadError
 FIELDS = frozenset(
     {
         *("name", "instruction", "environment", "collect", "limits", "network"),
+        *("allow_hosts", "deny_hosts", "client"),
         *("graders", "facets", "price", "human_time_s", "labels"),
     }
 )
