@@ -1,7 +1,7 @@
 """A task directory: ``task.toml``, ``instruction.md``, ``visible/**``, ``hidden/**``. Nothing else is read.
 
-``task.toml`` has the manifest's fields except the two file lists: name, environment, collect, limits, network, allow_hosts, deny_hosts, client, graders,
-facets, price, human_time_s, labels and (unless instruction.md exists) instruction.
+``task.toml`` has the manifest's fields except the two file lists: name, environment, collect, limits, network, allow_hosts,
+deny_hosts, client, graders, facets, price, human_time_s, labels and (unless instruction.md exists) instruction.
 """
 
 import hashlib
