@@ -192,6 +192,10 @@ class Sandbox(ABC):
         """Start the program, once: a repeat with a program already started is a no-op. Raises LauncherLost, SandboxGone."""
 
     @abstractmethod
+    async def signal(self, number: int) -> bool:
+        """Send a signal to the program itself, not to what it started; False if none runs. Raises LauncherLost."""
+
+    @abstractmethod
     def output(self) -> AsyncIterator[Frame | Exited]:
         """Yield frames from the last acknowledged offset on, then ``Exited`` last.
 

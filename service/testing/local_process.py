@@ -54,6 +54,14 @@ class LocalProcess:
         await self._ended.wait()
         return self._popen.returncode
 
+    def tell(self, number: int) -> bool:
+        """Signal the process itself; False if it has ended."""
+        try:
+            os.kill(self.pid, number)
+        except ProcessLookupError:
+            return False
+        return True
+
     def signal(self, number: int) -> None:
         try:
             os.killpg(self.pid, number)

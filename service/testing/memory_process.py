@@ -77,6 +77,9 @@ class MemoryProgram:
         await asyncio.gather(self._task, return_exceptions=True)
         await self._notify()
 
+    def tell(self, number: int) -> bool:
+        return self._process is not None and self.exited is None and self._process.tell(number)
+
     def signal(self, number: int) -> None:
         if self._process is not None:
             self._process.signal(number)

@@ -91,6 +91,10 @@ class MemorySandbox(Sandbox):
         if inside.program is None:
             inside.program = MemoryProgram(command, inside.root, self._cwd(command.cwd))
 
+    async def signal(self, number: int) -> bool:
+        program = self._alive().program
+        return program is not None and program.tell(number)
+
     async def output(self) -> AsyncIterator[Frame | Exited]:
         program = self._alive().program
         if program is None:

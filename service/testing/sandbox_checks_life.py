@@ -1,10 +1,11 @@
 """Contract checks: start, output, exit, take-over, kill, destroy."""
 
 import asyncio
+import signal
 import time
 
 from service.domain.run_states import ContainerState
-from service.sandboxes.contract import Command, Exited, LauncherLost, Sandbox, SandboxGone, SandboxRefused
+from service.sandboxes.contract import Command, Exited, Frame, LauncherLost, Sandbox, SandboxGone, SandboxRefused
 from service.testing.sandbox_bench import ENV, Bench, CheckTable, MemorySink, drain, python, run
 
 LIFE = CheckTable()
@@ -37,6 +38,22 @@ async def a_signal_is_no_exit_code(bench: Bench) -> None:
     async with bench.sandbox() as sandbox:
         ran = await run(sandbox, ["sh", "-c", "kill -9 $$"])
         assert (ran.end.report.code, ran.end.report.signal) == (None, 9)
+
+
+@LIFE.add()
+async def a_program_is_told_to_end_and_may_say_goodbye(bench: Bench) -> None:
+    script = "trap 'echo bye; exit 5' INT; echo up; while :; do sleep 0.05; done"
+    async with bench.sandbox() as sandbox:
+        assert not await sandbox.signal(signal.SIGINT), "there is no program yet"
+        await sandbox.start(Command(["sh", "-c", script], ENV))
+        async with asyncio.timeout(30):
+            frame = await anext(sandbox.output())
+        assert isinstance(frame, Frame)
+        assert await sandbox.signal(signal.SIGINT)
+        ran = await drain(sandbox)
+        assert (ran.end.report.code, ran.end.report.signal) == (5, None)
+        assert ran.stdout == b"up\nbye\n"
+        assert not await sandbox.signal(signal.SIGINT), "it has ended"
 
 
 @LIFE.add()

@@ -39,6 +39,7 @@ SOCKET_NAME = "launcher.sock"
 DEADLINE_FILE = ".home/deadline"
 START_S = 30.0
 FILES_S = 60.0
+SIGNAL_S = 5.0
 BYTES_PER_S = 4 << 20
 """Slowest transfer that is waited for, beyond ``FILES_S``."""
 EXEC_SLACK_S = 30.0
@@ -191,6 +192,13 @@ class LauncherLink:
         """Start the program; a repeat with a program already started does nothing."""
         body = start_body(command)
         await self._ask(lambda peer, n: peer.send(Kind.START, number=n, body=body), START_S, "start")
+
+    async def signal(self, number: int) -> bool:
+        """Send a signal to the program; False if none runs."""
+        answer = await self._ask(
+            lambda peer, n: peer.send(Kind.SIGNAL, number=n, body=pack(b"%d" % number)), SIGNAL_S, "signal"
+        )
+        return bool(answer and answer[0])
 
     async def output(self) -> AsyncGenerator[Frame | Exited, None]:
         """Yield frames from the last acknowledged offset on, then the exit. One reader: a later call ends the earlier.

@@ -97,6 +97,9 @@ class DockerSandbox(Sandbox):
     async def start(self, command: Command) -> None:
         await self.link.start(command)
 
+    async def signal(self, number: int) -> bool:
+        return await self.link.signal(number)
+
     def output(self) -> AsyncIterator[Frame | Exited]:
         return self.link.output()
 

@@ -128,6 +128,9 @@ class Launcher(Hub):
         elif kind == wire.COMMIT:
             channel.files.commit()
             self._answer(request, pack(b"ok"))
+        elif kind == wire.SIGNAL:
+            process = None if self.program is None else self.program.process
+            self._answer(request, pack(b"ok", b"sent" if process is not None and process.tell(int(fields[0])) else b""))
         elif kind == wire.READ:
             channel.files.open(request, fields[0], int(fields[1]))
         else:

@@ -201,6 +201,16 @@ class Process:
             if self.quota[stream] == 0:
                 self._close_stream(stream)
 
+    def tell(self, number: int) -> bool:
+        """Send a signal to the child alone: what it started is for it to tell. False if the child has ended."""
+        if self.wall_s is not None:
+            return False
+        try:
+            os.kill(self.pid, number)
+        except OSError:
+            return False
+        return True
+
     def kill(self) -> bool:
         """SIGKILL the child's group, while its number cannot be anybody else's. False if the child has ended."""
         if self.wall_s is not None:

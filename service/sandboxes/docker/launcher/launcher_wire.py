@@ -11,7 +11,7 @@ import struct
 from launcher_small import sha256
 
 HELLO, CHALLENGE, PROOF, READY = 1, 2, 3, 4
-START, EXEC, FILE, CHUNK, COMMIT, READ, ACK, RESUME, FORGET = range(10, 19)
+START, EXEC, FILE, CHUNK, COMMIT, READ, ACK, RESUME, FORGET, SIGNAL = range(10, 20)
 RESULT, DATA, OUTPUT, RESUMED, EXIT = range(30, 35)
 VERSION = 1
 HEADER = struct.Struct(">BBQI")
