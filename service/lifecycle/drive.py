@@ -26,6 +26,7 @@ from service.domain.run_states import (
 from service.lifecycle import evidence_record
 from service.lifecycle.context import Context
 from service.lifecycle.failure import fail_attempt
+from service.lifecycle.recorder import Recorder
 from service.lifecycle.stream import OutputPump, recorder_for
 from service.lifecycle.watchers import Deadline, ResourceWatch, watch_container, watch_stop
 from service.lifecycle.work import Work, load_work
@@ -59,6 +60,7 @@ class _Phase:
     attempt: AttemptRow
     work: Work
     sandbox: Sandbox
+    recorder: Recorder
     pump: OutputPump
     began: float
 
@@ -77,9 +79,9 @@ async def drive(ctx: Context, attempt: AttemptRow) -> None:
         gone = Evidence(container=ContainerState.GONE, stop=work.run.stop_mode)
         await _end_without_sandbox(ctx, attempt, gone)
         return
-    recorder = recorder_for(ctx, work.run, attempt, work.manifest.parser)
+    recorder = recorder_for(ctx, work, attempt)
     pump = OutputPump(ctx, attempt, sandbox, recorder)
-    phase = _Phase(ctx, attempt, work, sandbox, pump, asyncio.get_running_loop().time())
+    phase = _Phase(ctx, attempt, work, sandbox, recorder, pump, asyncio.get_running_loop().time())
     ending = await _first_ending(phase)
     evidence = await _evidence(phase, ending)
     await _end(phase, evidence, ending.exited)
@@ -157,7 +159,7 @@ async def _evidence(phase: _Phase, ending: _Ending) -> Evidence:
     over = exited is not None and _too_late(phase, exited)
     completed = None
     if exit_report is not None and not over:
-        completed = phase.work.scaffold.completed(exit_report, phase.work.manifest, None)
+        completed = phase.work.scaffold.completed(exit_report, phase.work.manifest, phase.recorder.report())
     return Evidence(
         exit=None if over else exit_report,
         completed=completed,

@@ -7,6 +7,7 @@ needs no fsync: if the machine goes down, so does the sandbox.
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -65,6 +66,17 @@ class Spool:
         except FileNotFoundError:
             data = b""
         return data, start == 0 and len(data) == end
+
+    def chunks(self, stream: str, end: int, size: int) -> Iterator[tuple[int, bytes]]:
+        """Yield (offset, bytes) of what was kept of a stream before offset ``end``."""
+        try:
+            with (self.folder / stream).open("rb") as file:
+                at = 0
+                while at < end and (data := file.read(min(size, end - at))):
+                    yield at, data
+                    at += len(data)
+        except FileNotFoundError:
+            return
 
     def seal(self, stream: str, total_bytes: int, sink: LogSink) -> SealedLog:
         """Compress the first ``total_bytes`` (those kept) into the content store. Blocks; repeatable."""

@@ -5,17 +5,19 @@ restore a :class:`Recorder`. Everything received is stored and acknowledged at o
 three bytes of an unfinished one are held back, and the spool's tail tells a successor which.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
 from service.domain.events import EventType, NewEvent
 from service.domain.limits import MAX_EVENTS, OUTPUT_TEXT_BYTES
+from service.lifecycle.agent_lines import AgentReader, Found
 from service.lifecycle.json_lines import JsonLine, LineSplitter
 from service.lifecycle.raw_log import Spool
 from service.lifecycle.text_pieces import pieces, whole_length
 from service.sandboxes.contract import STREAMS, Frame
+from service.scaffolds.contract import AgentReport
 
 Decode = Callable[[bytes], tuple[str, bool]]
 EVENT_RESERVE = 1_000
@@ -75,9 +77,13 @@ class _Stream:
 class Recorder:
     """One attempt's output. Feed frames, take a batch, commit it; never two batches at once."""
 
-    def __init__(self, decode: Decode, parser: Literal["text", "jsonl"], budget: Budget) -> None:
+    def __init__(
+        self, decode: Decode, parser: Literal["text", "jsonl"], budget: Budget, reader: AgentReader | None = None
+    ) -> None:
+        """``reader``: the scaffold's own, which then takes the place of ``parser``."""
         self._decode = decode
         self._parser = parser
+        self._reader = reader
         self._budget = budget
         self._streams = {name: _Stream(name) for name in STREAMS}
 
@@ -89,6 +95,12 @@ class Recorder:
             stream.held = tail[-3:][whole_length(tail[-3:]) :]
             if self._parser == "jsonl" and stream.stored:
                 stream.lines = LineSplitter.resumed(tail, from_start=whole)
+        if self._reader is not None:
+            self._reader.resume(offsets, spool)
+
+    def report(self) -> AgentReport | None:
+        """Return what the program said of its ending, by the scaffold's reader."""
+        return None if self._reader is None else self._reader.report()
 
     @property
     def pending_bytes(self) -> int:
@@ -114,6 +126,8 @@ class Recorder:
         for stream in self._streams.values():
             if stream.pending or (final and stream.held):
                 self._add(batch, stream, now, final=final)
+        if final and self._reader is not None:
+            self._add_found(batch, self._reader.finish(), now)
         return batch
 
     def commit(self, batch: Batch) -> None:
@@ -135,7 +149,9 @@ class Recorder:
             if not self._budget.take(len(piece)):
                 break
             self._add_text(batch, stream, offset, piece, now)
-        if self._parser == "jsonl" and not self.exhausted:
+        if self._reader is not None:
+            self._add_found(batch, self._reader.feed(stream.name, data, stream.stored), now)
+        elif self._parser == "jsonl" and not self.exhausted:
             self._add_lines(batch, stream, data, now)
         if self.exhausted:
             self._mark(batch, stream, now)
@@ -155,11 +171,28 @@ class Recorder:
             batch.events.append(NewEvent(kind, line.value, f"{stream.name}.json", line.offset, now))
             batch.text_bytes += line.size
 
+    def _add_found(self, batch: Batch, found: Iterable[Found], now: datetime) -> None:
+        for one in found:  # to the end, also past the budget: the reader's report needs every line
+            if self.exhausted or not self._budget.take(one.size):
+                continue
+            batch.events.append(one.event(now))
+            batch.text_bytes += one.size
+            _tally(batch, one.type, one.payload)
+
     def _mark(self, batch: Batch, stream: _Stream, now: datetime) -> None:
         if not stream.marked:
             batch.truncated = stream.marked = True
             payload: dict[str, Any] = {"stream": stream.name, "kept_bytes": stream.kept}
             batch.events.append(NewEvent(EventType.OUTPUT_TRUNCATED, payload, f"{stream.name}.truncated", 0, now))
+
+
+def _tally(batch: Batch, kind: str, payload: Mapping[str, Any]) -> None:
+    if kind == EventType.TOOL_CALL:
+        batch.tool_calls += 1
+        name = payload.get("name")
+        batch.doing = name[:80] if isinstance(name, str) else None
+    elif kind == EventType.AGENT_MESSAGE:
+        batch.turns += 1
 
 
 def _count(batch: Batch, line: JsonLine) -> EventType:

@@ -7,18 +7,19 @@ launcher, hence the program. Past the run's budget bytes are only kept raw and c
 
 import asyncio
 import contextlib
-from typing import Literal
 
 from service.domain.limits import MIB
 from service.domain.run_states import Flag
+from service.lifecycle.agent_lines import AgentReader
 from service.lifecycle.context import Context
 from service.lifecycle.recorder import Batch, Budget, Recorder
+from service.lifecycle.work import Work
 from service.sandboxes.contract import Exited, LauncherLost, Sandbox
 from service.store import output, runs
 from service.store.cleaning import clean_str, clean_text
 from service.store.database import Tx, retrying
 from service.store.fences import check_fence
-from service.store.rows import AttemptRow, RunRow
+from service.store.rows import AttemptRow
 
 LONGEST_PACE_S = 0.5
 """Most seconds between two writes of flowing output, however slow the database is."""
@@ -30,12 +31,14 @@ EAGER_FLOOD_BYTES = MIB
 """The same, once output is only counted; less than the launcher's ring, so that the program need not wait."""
 
 
-def recorder_for(ctx: Context, run: RunRow, attempt: AttemptRow, parser: Literal["text", "jsonl"]) -> Recorder:
+def recorder_for(ctx: Context, work: Work, attempt: AttemptRow) -> Recorder:
     """Return a recorder that continues where the attempt's stored offsets end."""
+    run, parser = work.run, work.scaffold.line_parser(work.manifest)
     budget = Budget(exhausted=Flag.OUTPUT_TRUNCATED in run.flags)
     budget.text_bytes -= run.output_text_bytes
     budget.events -= run.event_count
-    recorder = Recorder(clean_text, parser, budget)
+    reader = None if parser is None else AgentReader(parser)
+    recorder = Recorder(clean_text, work.manifest.parser, budget, reader)
     recorder.resume(attempt.offsets, ctx.spool(attempt))
     return recorder
 
