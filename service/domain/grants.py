@@ -13,6 +13,8 @@ class GrantedModel(Strict):
     id: str
     spec: ModelSpec
     credential_id: str | None = None
+    private: bool = False
+    """An operator's entry: its upstream may be at a private address."""
 
 
 class GrantedService(Strict):
@@ -29,8 +31,9 @@ class Grant(Strict):
     attempt: int
     fence: int
     project_id: str
-    token_hash: Sha256
-    """sha256 of the run token, the only one that this run's listeners accept."""
+    token_hashes: list[Sha256] = Field(min_length=1, max_length=64)
+    """sha256 of the attempt's run tokens, the only ones that its listeners accept. Several where provisioning was repeated
+    after a crash: the program may have been started with any of them."""
     models: list[GrantedModel] = Field(default_factory=list[GrantedModel], max_length=16)
     """The agent's own model first."""
     services: list[GrantedService] = Field(default_factory=list[GrantedService], max_length=16)
