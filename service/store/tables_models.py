@@ -32,6 +32,7 @@ models = Table(
     Column("spec", JSONB, nullable=False),
     Column("revision", BigInteger, nullable=False, server_default="1"),
     Column("credential_id", Text),
+    Column("private", Boolean, nullable=False, server_default=text("false")),  # an operator's: may be at a private address
     time("checked_at"),
     Column("check_result", JSONB),
     created(),
@@ -66,6 +67,7 @@ services = Table(
     Column("spec", JSONB, nullable=False),
     Column("revision", BigInteger, nullable=False, server_default="1"),
     Column("credential_id", Text),
+    Column("private", Boolean, nullable=False, server_default=text("false")),
     created(),
     UniqueConstraint("project_id", "name"),
 )  # fmt: skip
