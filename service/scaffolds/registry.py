@@ -12,6 +12,9 @@ KINDS = {
     "command": "service.scaffolds.command.scaffold:CommandScaffold",
     "oracle": "service.scaffolds.oracle.scaffold:OracleScaffold",
     "nop": "service.scaffolds.nop.scaffold:NopScaffold",
+    "remote": "service.scaffolds.remote.scaffold:RemoteScaffold",
+    "external": "service.scaffolds.external.scaffold:ExternalScaffold",
+    "person": "service.scaffolds.person.scaffold:PersonScaffold",
 }
 
 

@@ -104,6 +104,14 @@ async def revoke_run(tx: Tx, run_id: str, attempt: int) -> None:
     await tx.execute(tokens.update().where(mine).values(revoked_at=func.clock_timestamp()))
 
 
+async def newest_of_run(tx: Tx, run_id: str, attempt: int) -> str | None:
+    """Return the sha256 (hex) of the attempt's newest run token that is not revoked."""
+    mine = and_(tokens.c.run_id == run_id, tokens.c.attempt == attempt, tokens.c.revoked_at.is_(None))
+    query = select(tokens.c.hash).where(mine).order_by(tokens.c.created_at.desc(), tokens.c.id.desc()).limit(1)
+    found = (await tx.execute(query)).scalar_one_or_none()
+    return None if found is None else bytes(found).hex()
+
+
 async def open_session(tx: Tx, token_id: str) -> str:
     """Open a browser session of 12 h on a token; return its secret. Removes sessions that ran out."""
     secret = secrets.token_urlsafe(32)
