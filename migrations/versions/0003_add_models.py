@@ -48,6 +48,7 @@ def downgrade() -> None:
     op.drop_column("runs", "model_id")
     op.drop_column("runs", "driver")
     op.drop_column("attempts", "provenance")
+    op.drop_index("ix_model_requests_open", table_name="model_requests")
     op.drop_index("ix_model_requests_run", table_name="model_requests")
     op.drop_index("ix_model_requests_project", table_name="model_requests")
     op.drop_table("model_requests")
@@ -231,6 +232,7 @@ def _create_model_requests() -> None:
         sa.Column("attempt", sa.Integer()),
         sa.Column("n", sa.Integer()),
         sa.Column("purpose", sa.Text(), server_default="agent", nullable=False),
+        sa.Column("gateway_id", sa.Text(), server_default="", nullable=False),
         sa.Column("state", sa.Text(), server_default="started", nullable=False),
         sa.Column("model_id", sa.Text()),
         sa.Column("provider", sa.Text()),
@@ -251,6 +253,7 @@ def _create_model_requests() -> None:
         sa.Column("output_tokens", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column("reasoning_tokens", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column("reserved_tokens", sa.BigInteger(), server_default="0", nullable=False),
+        sa.Column("reserved_usd", sa.Numeric(precision=20, scale=10)),
         sa.Column("cost_usd", sa.Numeric(precision=20, scale=10)),
         sa.Column("cost_basis", sa.Text(), server_default="unknown", nullable=False),
         sa.Column("price_date", sa.Date()),
@@ -269,3 +272,10 @@ def _create_model_requests() -> None:
     )
     op.create_index("ix_model_requests_project", "model_requests", ["project_id", "created_at"], unique=False)
     op.create_index("ix_model_requests_run", "model_requests", ["run_id", "n"], unique=False)
+    op.create_index(
+        "ix_model_requests_open",
+        "model_requests",
+        ["gateway_id"],
+        unique=False,
+        postgresql_where=sa.text("state = 'started'"),
+    )

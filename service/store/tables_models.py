@@ -81,6 +81,7 @@ model_requests = Table(
     Column("attempt", Integer),
     Column("n", Integer),  # of the run, from 1
     Column("purpose", Text, nullable=False, server_default="agent"),  # agent | client | judge | check
+    Column("gateway_id", Text, nullable=False, server_default=""),  # whose it is while it is not settled
     Column("state", Text, nullable=False, server_default="started"),  # started | finished
     Column("model_id", Text), Column("provider", Text), Column("dialect", Text),
     Column("route", Text, nullable=False, server_default=""),  # method and path, without a query
@@ -96,7 +97,8 @@ model_requests = Table(
     Column("cache_write_tokens", BigInteger, nullable=False, server_default="0"),
     Column("output_tokens", BigInteger, nullable=False, server_default="0"),
     Column("reasoning_tokens", BigInteger, nullable=False, server_default="0"),
-    Column("reserved_tokens", BigInteger, nullable=False, server_default="0"),
+    # What budgets count while, and if for ever, the usage is not known.
+    Column("reserved_tokens", BigInteger, nullable=False, server_default="0"), Column("reserved_usd", Numeric(20, 10)),
     Column("cost_usd", Numeric(20, 10)), Column("cost_basis", Text, nullable=False, server_default="unknown"),
     Column("price_date", Date),
     Column("server_tools", JSONB, nullable=False, server_default=text("'{}'::jsonb")),  # provider-side tool → uses
@@ -106,6 +108,7 @@ model_requests = Table(
     created(), time("finished_at"),
     Index("ix_model_requests_run", "run_id", "n"),
     Index("ix_model_requests_project", "project_id", "created_at"),
+    Index("ix_model_requests_open", "gateway_id", postgresql_where=text("state = 'started'")),
 )  # fmt: skip
 
 breakers = Table(
