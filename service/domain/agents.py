@@ -133,6 +133,11 @@ class AgentSpec(Strict):
         body = self.model_dump(mode="json", exclude={"label"})
         return canonical_digest({**body, "scaffold_digest": scaffold_digest})
 
+    def models(self) -> list[str]:
+        """Return the catalogue names that its program may ask, its own model first. Raises Invalid."""
+        own = [] if self.model is None else [self.model]
+        return [*own, *AgentSettings.of(self.settings).side_models]
+
     def default_label(self) -> str:
         parts = [self.scaffold, self.model, *(f"{k}={v}" for k, v in sorted(self.settings.items()))]
         return " · ".join(p for p in parts if p)[:80]

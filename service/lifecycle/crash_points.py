@@ -30,6 +30,7 @@ NAMES = (
 )
 """On the path of a run."""
 OF_OPERATIONS = ("import.batch_made", "operation.done")
+OF_LOOPS = ("loop.acted", "loop.recorded")
 ORDER_FILE = "crash-point"
 MAX_STILL_S = 30.0
 
@@ -43,7 +44,7 @@ class CrashPoints:
         """Stop or die here if this point is the one that is armed. Blocks the whole process, on purpose."""
         if self.folder is None:
             return
-        assert name in (*NAMES, *OF_OPERATIONS), name
+        assert name in (*NAMES, *OF_OPERATIONS, *OF_LOOPS), name
         order = self._order()
         if order not in (name, f"{name}:wait") or not self._first(name):
             return

@@ -1,12 +1,26 @@
-"""The paths and times that every plan gets."""
+"""The paths, times and choices that every plan gets."""
 
+from collections.abc import Sequence
+
+from service.domain.agents import AgentSettings, AgentSpec
+from service.domain.grants import GrantedModel
 from service.sandboxes.contract import HOME, OUTPUT_DIR, WORKSPACE
-from service.scaffolds.contract import PlanContext
+from service.scaffolds.contract import ModelChoice, PlanContext
 
 INSTRUCTION_FILE = f"{HOME}/instruction.md"
 
 
-def plan_context(sample: int, seconds: float, deadline_unix: int) -> PlanContext:
+def plan_context(
+    agent: AgentSpec,
+    models: Sequence[GrantedModel],
+    *,
+    sample: int,
+    seconds: float,
+    deadline_unix: int,
+    template: str | None = None,
+) -> PlanContext:
+    """``models``: the agent's own first. Raises Invalid ``bad_settings``."""
+    seen = [_choice(one) for one in models]
     return PlanContext(
         sample=sample,
         seconds=max(0.0, seconds),
@@ -15,4 +29,15 @@ def plan_context(sample: int, seconds: float, deadline_unix: int) -> PlanContext
         home=HOME,
         output_dir=OUTPUT_DIR,
         instruction_file=INSTRUCTION_FILE,
+        model=seen[0] if agent.model is not None and seen else None,
+        side_models=seen[1:] if agent.model is not None else seen,
+        settings=AgentSettings.of(agent.settings),
+        template=template,
+    )
+
+
+def _choice(granted: GrantedModel) -> ModelChoice:
+    spec = granted.spec
+    return ModelChoice(
+        spec.name, spec.upstream_id, spec.dialect, spec.context_window, spec.max_output_tokens, tuple(spec.efforts)
     )

@@ -6,15 +6,19 @@ started, and a sandbox that was being prepared is the reaper's; ``bound``, then 
 touched any more, and ``start`` is repeated (a no-op if it was accepted).
 """
 
+import asyncio
+import hashlib
 from typing import Any
 
 import structlog
 
+from service.domain.agents import AgentSettings
 from service.domain.errors import Invalid
 from service.domain.run_states import AttemptState, EndedBecause, Evidence, StopMode
 from service.lifecycle import evidence_record
 from service.lifecycle.context import Context
 from service.lifecycle.failure import fail_attempt
+from service.lifecycle.model_access import open_gateway
 from service.lifecycle.plan_inputs import INSTRUCTION_FILE, plan_context
 from service.lifecycle.work import Work, load_work
 from service.sandboxes.contract import (
@@ -34,6 +38,7 @@ from service.store.database import Tx, retrying
 from service.store.rows import AttemptRow
 
 TOKEN_VARIABLE = "WORKSTEAD_RUN_TOKEN"  # noqa: S105 - a name
+MAX_TEMPLATE_BYTES = 200_000
 INSIDE_MARGIN_S = 10.0
 """The inside deadline comes later than the host's, so that the host's cause wins."""
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -58,7 +63,7 @@ async def provision(ctx: Context, attempt: AttemptRow) -> None:
 async def _provision(ctx: Context, attempt: AttemptRow, work: Work, made: list[Sandbox]) -> None:
     fresh = attempt.sandbox_id is None
     left = work.run.limits.wall_clock_s if fresh else work.seconds_left
-    plan = _plan(work, int(ctx.clock.now().timestamp() + left), left)
+    plan = await _plan(ctx, work, int(ctx.clock.now().timestamp() + left), left)
     if attempt.sandbox_id is not None:
         sandbox = await ctx.sandboxes.open(attempt.sandbox_id)
         attempt, secret = await _intend(ctx, attempt, work, plan)
@@ -72,6 +77,7 @@ async def _provision(ctx: Context, attempt: AttemptRow, work: Work, made: list[S
         except BaseException:
             ctx.sandboxes.release(sandbox.id)  # not bound: it is the reaper's, if nobody destroys it before
             raise
+    await open_gateway(ctx, attempt, work, sandbox, left)
     await _start(ctx, attempt, work, plan, sandbox, secret, left, fresh=fresh)
 
 
@@ -107,9 +113,10 @@ async def _start(
     *,
     fresh: bool,
 ) -> None:
-    env = {**plan.env, TOKEN_VARIABLE: secret}
-    deadline_s = max(1.0, left) + INSIDE_MARGIN_S
-    await sandbox.start(Command(list(plan.argv), env, plan.stdin, WORKSPACE, deadline_s))
+    if plan.argv:
+        env = {**plan.env, **dict.fromkeys((TOKEN_VARIABLE, *plan.token_variables), secret)}
+        deadline_s = max(1.0, left) + INSIDE_MARGIN_S
+        await sandbox.start(Command(list(plan.argv), env, plan.stdin, WORKSPACE, deadline_s))
     ctx.crash.reach("provision.started")
 
     async def running(tx: Tx) -> None:
@@ -130,7 +137,12 @@ async def _intend(
 
     A token minted before by a process that died stays valid: the program may have been started with it.
     """
-    columns: dict[str, Any] = {"argv": list(plan.argv), "env": {**plan.env, TOKEN_VARIABLE: "redacted"}}
+    hidden = dict.fromkeys((TOKEN_VARIABLE, *plan.token_variables), "redacted")
+    columns: dict[str, Any] = {
+        "argv": list(plan.argv),
+        "env": {**plan.env, **hidden},
+        "provenance": _provenance(work, plan),
+    }
     if sandbox is not None:
         columns["sandbox_id"] = sandbox.id
         columns["environment_image"], columns["kit_image"] = sandbox.spec.environment, sandbox.spec.kit
@@ -148,9 +160,37 @@ async def _intend(
     return await retrying(ctx.db, intend, ctx.timing.database_patience_s)
 
 
-def _plan(work: Work, deadline_unix: int, seconds: float) -> Plan:
-    context = plan_context(work.run.sample, seconds, deadline_unix)
+async def _plan(ctx: Context, work: Work, deadline_unix: int, seconds: float) -> Plan:
+    template = AgentSettings.of(work.agent.settings).prompt_template
+    context = plan_context(
+        work.agent,
+        work.models,
+        sample=work.run.sample,
+        seconds=seconds,
+        deadline_unix=deadline_unix,
+        template=None if template is None else await asyncio.to_thread(_template, ctx, template),
+    )
     return work.scaffold.plan(work.task, work.agent, work.manifest, context)
+
+
+def _template(ctx: Context, digest: str) -> str:
+    try:
+        data = ctx.blobs.path(digest).read_bytes()
+    except FileNotFoundError:
+        raise Invalid("template_not_found", f"no blob {digest} (the agent's prompt template)") from None
+    return data[:MAX_TEMPLATE_BYTES].decode(errors="replace")
+
+
+def _provenance(work: Work, plan: Plan) -> dict[str, Any]:
+    """Return what repeats the attempt, and what ``drive`` needs of the plan."""
+    configuration = {w.path: hashlib.sha256(w.data).hexdigest() for w in plan.written}
+    return {
+        **plan.provenance,
+        "models": [{"name": m.spec.name, "upstream_id": m.spec.upstream_id} for m in work.models],
+        "configuration": configuration,
+        "stop": [step.model_dump(mode="json") for step in plan.stop or work.manifest.stop],
+        "hang_s": work.manifest.hang_s or plan.hang_s,
+    }
 
 
 def _files(ctx: Context, work: Work, plan: Plan) -> list[FileSource]:
@@ -158,7 +198,8 @@ def _files(ctx: Context, work: Work, plan: Plan) -> list[FileSource]:
     visible = [FileSource(f.path, file=ctx.blobs.path(f.sha256)) for f in work.task.visible]
     planned = [FileSource(f.path, file=ctx.blobs.path(f.sha256), mode=f.mode) for f in plan.files]
     instruction = FileSource(INSTRUCTION_FILE.removeprefix(f"{WORKSPACE}/"), data=work.task.instruction.encode())
-    return [*visible, *planned, instruction]
+    written = [FileSource(w.path, data=w.data, mode=w.mode) for w in plan.written]
+    return [*visible, *planned, *written, instruction]
 
 
 async def _cancel(ctx: Context, attempt: AttemptRow) -> None:

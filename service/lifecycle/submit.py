@@ -4,14 +4,19 @@ Everything that can be refused is refused here, before a sandbox is made: what i
 no limit allows. Run, first event and notification are one transaction, the caller's.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from service.domain.agents import AgentSpec, ScaffoldManifest
+from service.domain.agents import AgentSettings, AgentSpec, ScaffoldManifest
 from service.domain.errors import Invalid, NotFound
+from service.domain.grants import GrantedModel
 from service.domain.limits import Limits
-from service.domain.tasks import LABELS, Strict, TaskManifest
+from service.domain.policies import NetworkRules, RunBudget
+from service.domain.run_states import Flag
+from service.domain.tasks import LABELS, NetworkPolicy, Strict, TaskManifest
+from service.lifecycle.model_access import find_models, provider_tools
 from service.lifecycle.plan_inputs import plan_context
 from service.scaffolds.registry import scaffold_for
 from service.store import agents, runs, scaffolds, tasks
@@ -36,6 +41,12 @@ class RunRequest(Strict):
     limits: dict[str, Any] = Field(default_factory=dict[str, Any], max_length=32)
     """Replaces fields of the task's limits; the scaffold's minimum still holds."""
     labels: LABELS = Field(default_factory=dict[str, str])
+    budget: RunBudget = Field(default_factory=RunBudget)
+    """What all attempts together may spend on models."""
+    network: NetworkPolicy | None = None
+    """Another policy than the task's; the run is then flagged ``policy_changed``."""
+    keep_on_failure_s: float = Field(default=0, ge=0, le=86_400)
+    """Seconds that the sandbox of a run that did not complete is kept, paused, for a look; it changes no grade."""
     runtime: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,63}$")] | None = None
     """Container runtime; null = any that the host offers."""
 
@@ -50,7 +61,9 @@ async def submit(tx: Tx, project: Project, request: RunRequest) -> RunRow:
     if agent is None or scaffold is None:
         raise NotFound("agent_not_found", f"no agent {request.agent}")
     limits = resolve_limits(task.manifest.limits, request.limits, scaffold.manifest.minimum)
-    check_plan(task.manifest, agent.spec, scaffold.manifest, limits)
+    models = await find_models(tx, project.id, agent.spec)
+    check_plan(task.manifest, agent.spec, scaffold.manifest, limits, models)
+    network = _network(task.manifest, request.network)
     new = NewRun(
         project_id=project.id,
         task_id=task.id,
@@ -62,8 +75,22 @@ async def submit(tx: Tx, project: Project, request: RunRequest) -> RunRow:
         priority=request.priority,
         runtime=request.runtime,
         labels=request.labels,
+        driver=scaffold_for(scaffold.manifest.kind).driver,
+        model_id=models[0].id if agent.spec.model is not None else None,
+        budget=request.budget,
+        network=network,
+        provider_tools=provider_tools(network, AgentSettings.of(agent.spec.settings)),
+        keep_on_failure_s=request.keep_on_failure_s,
     )
-    return await runs.insert(tx, new)
+    run = await runs.insert(tx, new)
+    if network.policy is not task.manifest.network:
+        await runs.add_flags(tx, run.id, [Flag.POLICY_CHANGED])
+        run = await runs.load(tx, run.id)
+    return run
+
+
+def _network(task: TaskManifest, asked: NetworkPolicy | None) -> NetworkRules:
+    return NetworkRules(policy=asked or task.network, allow_hosts=task.allow_hosts, deny_hosts=task.deny_hosts)
 
 
 def resolve_limits(task: Limits, changed: dict[str, Any], minimum: Limits | None) -> Limits:
@@ -76,6 +103,13 @@ def resolve_limits(task: Limits, changed: dict[str, Any], minimum: Limits | None
     return merged.widened(minimum)
 
 
-def check_plan(task: TaskManifest, agent: AgentSpec, manifest: ScaffoldManifest, limits: Limits) -> None:
+def check_plan(
+    task: TaskManifest,
+    agent: AgentSpec,
+    manifest: ScaffoldManifest,
+    limits: Limits,
+    models: Sequence[GrantedModel] = (),
+) -> None:
     """Refuse what the scaffold could not plan. Raises Invalid."""
-    scaffold_for(manifest.kind).plan(task, agent, manifest, plan_context(1, limits.wall_clock_s, 0))
+    context = plan_context(agent, models, sample=1, seconds=limits.wall_clock_s, deadline_unix=0)
+    scaffold_for(manifest.kind).plan(task, agent, manifest, context)

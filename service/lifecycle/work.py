@@ -1,14 +1,16 @@
 """Everything that a step needs to know of a run, read in one transaction."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from service.domain.agents import AgentSpec, ScaffoldManifest
 from service.domain.errors import Fault
+from service.domain.grants import GrantedModel
 from service.domain.tasks import TaskManifest
 from service.lifecycle.context import MOST_KNOWN, Context, Parts
 from service.scaffolds.contract import Scaffold
 from service.scaffolds.registry import scaffold_for
-from service.store import agents, clock, runs, scaffolds, tasks
+from service.store import agents, clock, run_models, runs, scaffolds, tasks
 from service.store.database import Tx, retrying
 from service.store.rows import AttemptRow, RunRow
 
@@ -19,6 +21,8 @@ class Work:
     task: TaskManifest
     agent: AgentSpec
     manifest: ScaffoldManifest
+    models: Sequence[GrantedModel]
+    """What the agent may ask, as the catalogue says now; its own model first."""
     seconds_since_start: float
     """Since the attempt's ``started_at``, by the database's clock; 0 before the start."""
     seconds_left: float
@@ -49,7 +53,9 @@ async def _read(tx: Tx, attempt: AttemptRow, known: dict[tuple[str, str], Parts]
     now = await clock.now(tx)
     since = (now - attempt.started_at).total_seconds() if attempt.started_at else 0.0
     left = (attempt.deadline_at - now).total_seconds() if attempt.deadline_at else run.limits.wall_clock_s
-    return Work(run, *parts, max(0.0, since), left)
+    names = parts[1].models()
+    granted = await run_models.granted_models(tx, run.project_id, names) if names else []
+    return Work(run, *parts, granted, max(0.0, since), left)
 
 
 async def _parts(tx: Tx, run: RunRow) -> Parts:

@@ -9,8 +9,9 @@ Exceptions: :class:`SandboxGone`, :class:`EngineError`, :class:`SandboxRefused`,
 :class:`ToolFailed`. Anything else is a bug of the engine.
 """
 
+import socket
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -140,6 +141,30 @@ class ExecResult:
     at 1 KiB. Null: not known."""
 
 
+OnOutput = Callable[[str, bytes], None]
+"""Called with stream and bytes, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFile:
+    """One entry of a folder of a live sandbox: the agent's word."""
+
+    name: str
+    """Undecodable bytes are surrogates."""
+    kind: str
+    """file | directory | link | other"""
+    size_bytes: int
+    mtime: float
+    """Unix seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    entries: tuple[ListedFile, ...]
+    """By name."""
+    truncated: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class ContainerReport:
     """The engine's word."""
@@ -220,10 +245,12 @@ class Sandbox(ABC):
         limit_bytes: int = 1 << 20,
         call_id: str | None = None,
         alone: bool = False,
+        on_output: OnOutput | None = None,
     ) -> ExecResult:
         """Run a tool call through the launcher; output beyond ``limit_bytes`` per stream is dropped and marked.
 
-        A repeated ``call_id`` awaits the running call, or returns its kept result. Ends when the program ends, not when
+        ``on_output`` gets what the result will hold while it comes, each byte once and everything before the return. A
+        repeated ``call_id`` awaits the running call, or returns its kept result. Ends when the program ends, not when
         its background children do. ``alone``: no other call may run and no program was started; the program is killed
         at its output limit, and with it ends every other process inside. Raises LauncherLost, ToolFailed.
         """
@@ -237,8 +264,17 @@ class Sandbox(ABC):
         """Write a file below /workspace through the launcher. Raises ToolFailed, LauncherLost."""
 
     @abstractmethod
+    async def list_files(self, path: str = "", *, limit: int = 1000) -> Listing:
+        """List one folder below /workspace, at most ``limit`` entries. Raises ToolFailed, LauncherLost."""
+
+    @abstractmethod
     async def announce_deadline(self, seconds_left: float) -> None:
         """Tell the program (file /workspace/.home/deadline) that it has this long. Best effort."""
+
+    @abstractmethod
+    async def plant(self, port: int) -> socket.socket:
+        """Return a listening socket on 127.0.0.1:``port`` inside (CONTRACTS 5). Raises SandboxGone, SandboxRefused,
+        EngineError, OSError (the port is taken)."""
 
     @abstractmethod
     async def inspect(self) -> ContainerReport:

@@ -8,6 +8,7 @@ import asyncio
 import os
 import shutil
 import signal
+import socket
 import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -146,6 +147,9 @@ class MemorySandbox(Sandbox):
 
     async def announce_deadline(self, seconds_left: float) -> None:
         await self.write_file(".home/deadline", f'{{"seconds_left": {seconds_left}}}'.encode())
+
+    async def plant(self, port: int) -> socket.socket:
+        raise SandboxRefused("no_network", f"a memory sandbox has no loopback of its own: nothing listens on {port}")
 
     async def inspect(self) -> ContainerReport:
         inside = self._host.sandboxes.get(self.id)
