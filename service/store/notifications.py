@@ -32,7 +32,9 @@ INTEGRITY = "integrity"
 """``<report_id>``: a job must make an integrity report."""
 WEBHOOKS = "webhooks"
 """``<webhook_id>``: a delivery is due."""
-CHANNELS = (RUNS, QUEUE, RUN_EVENTS, GRADINGS, CHANGES, OPERATIONS, INTEGRITY, WEBHOOKS)
+BREAKERS = "breakers"
+"""``<model_id>``: a breaker opened, closed, or is probed."""
+CHANNELS = (RUNS, QUEUE, RUN_EVENTS, GRADINGS, CHANGES, OPERATIONS, INTEGRITY, WEBHOOKS, BREAKERS)
 
 _PROBE_S = 10.0
 _ANSWER_S = 5.0
