@@ -1,0 +1,180 @@
+"""The ledger: a row per request to a model, made before it is forwarded and settled when it ended (CONTRACTS 6).
+
+The run's counters and its events are written in the same transactions. Counters are those of the latest attempt that
+asked anything; ``cost_usd_all_attempts`` goes on over all of them.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import RowMapping, Select, case, func, select
+
+from service.domain.errors import Gone, NotFound
+from service.domain.events import EventType, NewEvent
+from service.domain.models import CostBasis, TokenUsage
+from service.domain.run_states import AttemptState, Flag
+from service.store import events
+from service.store.cleaning import clean_json, clean_str
+from service.store.database import Tx
+from service.store.fences import lock_run
+from service.store.rows_requests import ModelRequestRow, NewRequest, Settlement, Spent
+from service.store.tables import attempts, runs
+from service.store.tables_models import model_requests as ledger
+
+SOURCE = "gateway"
+"""Source of the gateway's events; four offsets belong to each request of a run."""
+_STARTED, _FINISHED, _TOOLS = 0, 1, 2
+_AGENT = "agent"
+_MODEL_NAME = 200
+"""Characters that are kept of what a client calls its model."""
+_OF_THE_LOG = (_AGENT, "client")
+_ASKING = (AttemptState.CLAIMED, AttemptState.BOUND, AttemptState.RUNNING)
+_TOKENS = tuple(TokenUsage.model_fields)
+_IN_EVENTS = (
+    "purpose", "model_id", "provider", "dialect", "route", "requested_model", "reported_model", "streaming", "status",
+    "error", "provider_error", "tries", "usage_known", *_TOKENS, "cost_basis", "first_token_s", "total_s", "wait_s",
+)  # fmt: skip
+
+
+async def begin(tx: Tx, new: NewRequest, ts: datetime) -> int | None:
+    """Write the row of a request that is about to be forwarded; return its number in the run. May be repeated.
+
+    Raises Gone("attempt_over") when the attempt has ended, NotFound("run_not_found").
+    """
+    values = {name: getattr(new, name) for name in NewRequest.__slots__}
+    values["requested_model"] = new.requested_model and clean_str(new.requested_model[:_MODEL_NAME])[0]
+    if new.run_id is None:
+        await tx.execute(ledger.insert().values(values))
+        return None
+    run = await lock_run(tx, new.run_id)
+    known = await tx.execute(select(ledger.c.n).where(ledger.c.id == new.id))
+    if (row := known.one_or_none()) is not None:  # written by a commit whose answer was lost
+        return row.n
+    if new.purpose in _OF_THE_LOG:
+        await _check_attempt(tx, new)
+    last = select(func.coalesce(func.max(ledger.c.n), 0)).where(ledger.c.run_id == new.run_id)
+    number: int = (await tx.execute(last)).scalar_one() + 1
+    latest = await _latest_attempt(tx, new.run_id)
+    written = (await tx.execute(ledger.insert().values(**values, n=number).returning(ledger))).mappings().one()
+    if new.purpose == _AGENT:
+        await _count_begun(tx, run, fresh=latest is None or latest < (new.attempt or 0))
+    await _say(tx, written, [_event(written, _STARTED, EventType.MODEL_REQUEST, _payload(written), ts)])
+    return number
+
+
+async def settle(tx: Tx, request_id: str, end: Settlement, ts: datetime) -> bool:
+    """Write how the request ended, once; False when that is written already or its run was deleted."""
+    run_id = (await tx.execute(select(ledger.c.run_id).where(ledger.c.id == request_id))).scalar_one_or_none()
+    try:
+        run = None if run_id is None else await lock_run(tx, run_id)
+    except NotFound:
+        return False
+    query = ledger.update().where(ledger.c.id == request_id, ledger.c.state == "started")
+    row = (await tx.execute(query.values(_columns(end)).returning(ledger))).mappings().one_or_none()
+    if row is None or run is None:
+        return row is not None
+    if row["purpose"] == _AGENT:
+        await _count_ended(tx, run, row, end, latest=await _latest_attempt(tx, run["id"]) == row["attempt"])
+    happened = [_event(row, _FINISHED, EventType.MODEL_REQUEST, _payload(row), ts)]
+    if end.denied_tools or end.server_tools:
+        tools = {"request_id": row["id"], "denied": list(end.denied_tools)[:32], "used": row["server_tools"]}
+        happened.append(_event(row, _TOOLS, EventType.PROVIDER_TOOLS, tools, ts))
+    await _say(tx, row, happened)
+    return True
+
+
+async def open_of_gateway(tx: Tx, gateway_id: str, limit: int = 500) -> list[str]:
+    """Return ids of requests of this gateway that are not settled."""
+    mine = (ledger.c.gateway_id == gateway_id, ledger.c.state == "started")
+    return list((await tx.execute(select(ledger.c.id).where(*mine).limit(limit))).scalars())
+
+
+async def spent(tx: Tx, run_id: str) -> Spent:
+    """Return what the agent's requests of all attempts took."""
+    c = ledger.c
+    total = c.input_tokens + c.cached_input_tokens + c.cache_write_tokens + c.output_tokens
+    tokens = case((c.usage_known, total), else_=c.reserved_tokens)
+    usd = func.coalesce(c.cost_usd, case((c.usage_known, 0), else_=c.reserved_usd))
+    query = select(func.count(), func.sum(tokens), func.sum(usd)).where(c.run_id == run_id, c.purpose == _AGENT)
+    count, used, dollars = (await tx.execute(query)).one()
+    return Spent(count, int(used or 0), dollars or Spent.usd)
+
+
+async def list_for_run(tx: Tx, run_id: str, after: int, limit: int) -> list[ModelRequestRow]:
+    """Return requests of a run with numbers above ``after``, in order. The caller checked the project."""
+    query: Select[Any] = select(ledger).where(ledger.c.run_id == run_id, ledger.c.n > after)
+    rows = await tx.execute(query.order_by(ledger.c.n).limit(limit))
+    return [ModelRequestRow.of(row) for row in rows.mappings()]
+
+
+async def get(tx: Tx, run_id: str, n: int) -> ModelRequestRow | None:
+    query: Select[Any] = select(ledger).where(ledger.c.run_id == run_id, ledger.c.n == n)
+    row = (await tx.execute(query)).mappings().one_or_none()
+    return None if row is None else ModelRequestRow.of(row)
+
+
+async def _check_attempt(tx: Tx, new: NewRequest) -> None:
+    query = select(attempts.c.state).where(attempts.c.run_id == new.run_id, attempts.c.n == new.attempt)
+    if (await tx.execute(query)).scalar_one_or_none() not in _ASKING:
+        raise Gone("attempt_over", "the attempt has ended")
+
+
+async def _latest_attempt(tx: Tx, run_id: str) -> int | None:
+    """Return the attempt whose requests the run's counters count."""
+    mine = (ledger.c.run_id == run_id, ledger.c.purpose == _AGENT)
+    query = select(ledger.c.attempt).where(*mine).order_by(ledger.c.n.desc()).limit(1)
+    return (await tx.execute(query)).scalar_one_or_none()
+
+
+async def _count_begun(tx: Tx, run: RowMapping, *, fresh: bool) -> None:
+    values: dict[str, Any] = {"requests": runs.c.requests + 1}
+    if fresh:
+        values = dict.fromkeys(_TOKENS, 0) | {"requests": 1, "cost_usd": None, "cost_basis": None, "price_date": None}
+        values["provider_wait_s"] = 0.0
+    await tx.execute(runs.update().where(runs.c.id == run["id"]).values(values))
+
+
+async def _count_ended(tx: Tx, run: RowMapping, row: RowMapping, end: Settlement, *, latest: bool) -> None:
+    values: dict[str, Any] = {}
+    if latest:
+        values |= {name: runs.c[name] + row[name] for name in _TOKENS}
+        values["provider_wait_s"] = runs.c.provider_wait_s + end.wait_s
+    if end.cost.usd is not None:
+        names = ("cost_usd", "cost_usd_all_attempts") if latest else ("cost_usd_all_attempts",)
+        values |= {name: func.coalesce(runs.c[name], 0) + end.cost.usd for name in names}
+        values |= {"cost_basis": end.cost.basis, "price_date": end.cost.price_date} if latest else {}
+    elif latest and run["cost_basis"] is None:
+        values["cost_basis"] = CostBasis.UNKNOWN
+    new = [Flag.USAGE_UNKNOWN] * (end.usage is None) + [Flag.PROVIDER_TOOLS_USED] * bool(end.server_tools)
+    if set(new) - set(run["flags"]):
+        values["flags"] = list(dict.fromkeys([*run["flags"], *(flag.value for flag in new)]))
+    if values:
+        await tx.execute(runs.update().where(runs.c.id == run["id"]).values(values))
+
+
+def _columns(end: Settlement) -> dict[str, Any]:
+    usage = end.usage or TokenUsage()
+    same = ("status", "error", "provider_error", "tries", "reported_model", "provider_request_id", "first_token_s",
+            "total_s", "wait_s", "request_blob", "response_blob", "cassette")  # fmt: skip
+    values = {name: getattr(end, name) for name in same} | {name: getattr(usage, name) for name in _TOKENS}
+    told = {"reported_model": end.reported_model, "provider_request_id": end.provider_request_id}
+    values |= clean_json(told) | {"server_tools": clean_json(dict(end.server_tools))}
+    cost = {"cost_usd": end.cost.usd, "cost_basis": end.cost.basis, "price_date": end.cost.price_date}
+    times = {"finished_at": func.clock_timestamp(), "state": "finished", "usage_known": end.usage is not None}
+    return values | cost | times
+
+
+def _payload(row: RowMapping) -> dict[str, Any]:
+    dollars = None if row["cost_usd"] is None else format(row["cost_usd"].normalize(), "f")
+    told: Mapping[str, Any] = {name: row[name] for name in _IN_EVENTS}
+    return {"request_id": row["id"], "state": row["state"], "n": row["n"], **told, "cost_usd": dollars}
+
+
+def _event(row: RowMapping, place: int, type_: EventType, payload: dict[str, Any], ts: datetime) -> NewEvent:
+    return NewEvent(type_, payload, SOURCE, 4 * row["n"] + place, ts)
+
+
+async def _say(tx: Tx, row: RowMapping, happened: list[NewEvent]) -> None:
+    if row["purpose"] in _OF_THE_LOG:
+        await events.append(tx, row["run_id"], row["attempt"], None, happened)
