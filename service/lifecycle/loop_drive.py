@@ -68,7 +68,7 @@ async def run_loop(
     began = asyncio.get_running_loop().time()
     journal = await LoopJournal.open(ctx, attempt)
     async with _connected(access, connect) as (agent, client):
-        talk = None if client is None else await SimulatedClient.open(ctx, attempt, work.task, journal, client)
+        talk = None if client is None else await SimulatedClient.open(ctx, attempt, work, journal, client)
         services = GatewayServices(access.agent, context.settings.services)
         shell = SandboxShell(sandbox, attempt, base_environment(context))
         job = LoopJob(work.task, context, shell, agent, journal, talk, services)
@@ -81,9 +81,7 @@ async def run_loop(
 
 
 @asynccontextmanager
-async def _connected(
-    access: LoopAccess, connect: Connect
-) -> AsyncGenerator[tuple[ModelClient, ModelClient | None]]:
+async def _connected(access: LoopAccess, connect: Connect) -> AsyncGenerator[tuple[ModelClient, ModelClient | None]]:
     async with AsyncExitStack() as stack:
         clients: list[ModelClient | None] = []
         for reach in (access.agent, access.client):

@@ -13,9 +13,9 @@ from typing import Any
 from service.domain.errors import Invalid
 from service.domain.events import EventType
 from service.domain.limits import MIB
-from service.domain.tasks import TaskManifest
 from service.lifecycle.context import Context
 from service.lifecycle.loop_journal import LoopJournal
+from service.lifecycle.work import Work
 from service.models.messages import Answer, Ask, ModelClient, Turn, UserTurn
 from service.scaffolds.contract import Translated
 from service.scaffolds.loops import ClientReply
@@ -56,11 +56,19 @@ class SimulatedClient:
     """One run's client. Replies are steps of the loop's journal, so none is asked for twice."""
 
     def __init__(
-        self, ctx: Context, attempt: AttemptRow, journal: LoopJournal, model: ModelClient, system: str, max_messages: int
+        self,
+        ctx: Context,
+        attempt: AttemptRow,
+        work: Work,
+        journal: LoopJournal,
+        model: ModelClient,
+        system: str,
+        max_messages: int,
     ) -> None:
         self.max_messages = max_messages
         self._ctx = ctx
         self._attempt = attempt
+        self._project_id = work.run.project_id
         self._journal = journal
         self._model = model
         self._system = system
@@ -69,16 +77,17 @@ class SimulatedClient:
 
     @classmethod
     async def open(
-        cls, ctx: Context, attempt: AttemptRow, task: TaskManifest, journal: LoopJournal, model: ModelClient
+        cls, ctx: Context, attempt: AttemptRow, work: Work, journal: LoopJournal, model: ModelClient
     ) -> "SimulatedClient":
         """Read the facts. Raises Invalid ``no_client``, NotFound (their blob is gone)."""
+        task = work.task
         if task.client is None:
             raise Invalid("no_client", "the task has no client")
         digest = next(f.sha256 for f in task.hidden if f.path == task.client.facts)
         facts = (await asyncio.to_thread(ctx.blobs.read_bytes, digest, FACTS_BYTES)).decode(errors="replace")
         # Not str.format: posting and facts are full of braces.
         system = _SYSTEM.replace("{posting}", task.instruction).replace("{facts}", facts)
-        return cls(ctx, attempt, journal, model, system, task.client.max_messages)
+        return cls(ctx, attempt, work, journal, model, system, task.client.max_messages)
 
     async def reply(self, n: int, text: str, attachments: Mapping[str, str]) -> ClientReply:
         """See :class:`service.scaffolds.loops.LoopClient`."""
@@ -107,17 +116,17 @@ class SimulatedClient:
         blob = await asyncio.to_thread(self._ctx.blobs.store_bytes, json.dumps(body, ensure_ascii=False).encode())
 
         async def store(tx: Tx) -> None:
-            await _keep(tx, self._attempt, blob, len(self._exchange) // 2)
+            await _keep(tx, self._project_id, self._attempt, blob, len(self._exchange) // 2)
 
         await retrying(self._ctx.db, store, self._ctx.timing.database_patience_s)
 
 
-async def _keep(tx: Tx, attempt: AttemptRow, blob: tuple[str, int], messages: int) -> None:
+async def _keep(tx: Tx, project_id: str, attempt: AttemptRow, blob: tuple[str, int], messages: int) -> None:
     now = await attempts.get(tx, attempt.run_id, attempt.n)
     kept = {"sha256": blob[0], "bytes": blob[1], "messages": messages, "prompt_version": PROMPT_VERSION}
     before = {} if now is None else now.provenance
     row = await attempts.update(tx, attempt, provenance={**before, TRANSCRIPT: kept})
-    await blob_refs.add_refs(tx, await project_of(tx, row.run_id), "run", row.run_id, [blob])
+    await blob_refs.add_refs(tx, project_id, "run", row.run_id, [blob])
 
 
 def _message(text: str, attachments: Mapping[str, str]) -> str:
@@ -134,5 +143,10 @@ def _cut(text: str, most: int) -> str:
 def _tell(value: dict[str, Any]) -> Sequence[Translated]:
     n, answer = value["n"], value["answer"]
     out = {"n": n, "direction": "to_client", "text": value["sent"], "attachments": value["attached"]}
-    back = {"n": n, "direction": "to_agent", "text": answer["text"].strip() or NO_WORDS, "attachments": []}
+    back: dict[str, Any] = {
+        "n": n,
+        "direction": "to_agent",
+        "text": answer["text"].strip() or NO_WORDS,
+        "attachments": [],
+    }
     return [Translated(EventType.CLIENT_MESSAGE, out), Translated(EventType.CLIENT_MESSAGE, back)]

@@ -1,0 +1,26 @@
+"""Clients of our own loops: thin adapters over the official SDKs, pointed at the gateway's Unix socket.
+
+The SDKs take the better part of a second to import: each is imported when it is first used, in the process that uses it.
+"""
+
+from importlib import import_module
+
+from service.domain.errors import Invalid
+from service.models.messages import ModelClient, Reach
+
+_MODULES = {
+    "anthropic": "service.models.clients.anthropic",
+    "openai": "service.models.clients.openai_responses",
+    "openai_chat": "service.models.clients.openai_chat",
+    "gemini": "service.models.clients.gemini",
+}
+
+
+def client_for(reach: Reach) -> ModelClient:
+    """Return a client of the model's dialect. Raises Invalid ``dialect_without_client``."""
+    name = "openai_chat" if reach.dialect == "openai" and reach.chat else str(reach.dialect)
+    if name not in _MODULES:
+        raise Invalid("dialect_without_client", f"our own loops do not speak {name!r}", dialects=sorted(_MODULES))
+    make = import_module(_MODULES[name]).connect
+    client: ModelClient = make(reach)
+    return client

@@ -1,0 +1,133 @@
+"""Our own loops: agents that run in the worker and use the sandbox by tool calls (CONTRACTS 3, 9).
+
+A loop is a deterministic function of its journal. Everything that could come out differently a second time (a model's
+answer, a tool's result, the client's word) is a *step*: ``await journal.step(kind, key, act)`` returns what was recorded
+under that key, or acts and records. After a kill the successor runs the loop from its beginning; recorded steps return at
+once, a model request without a recorded answer is sent again, a tool call without a recorded result is awaited by its id.
+
+A loop reads no clock and draws no random numbers outside a step. Exceptions of a loop: LauncherLost, SandboxGone (the
+sandbox), GatewayAway, FenceLost, Unavailable (database); they end this process's try, not the attempt.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from service.domain.tasks import TaskManifest
+from service.models.messages import Answer, Ask
+from service.sandboxes.contract import ExecResult
+from service.scaffolds.contract import PlanContext, Translated
+
+Act = Callable[[], Awaitable[dict[str, Any]]]
+Tell = Callable[[dict[str, Any]], Sequence[Translated]]
+
+
+def silent(value: dict[str, Any]) -> Sequence[Translated]:
+    """Tell nothing of a step but the step itself."""
+    del value
+    return ()
+
+
+class Journal(Protocol):
+    async def step(self, kind: str, key: str, act: Act, tell: Tell = silent) -> dict[str, Any]:
+        """Return the value recorded under (kind, key), else act, record it, and return it as a reader will get it.
+
+        ``tell`` says which events the value means; they are stored with it, once. Keys are unique within a kind.
+        Steps may run at the same time. Raises what ``act`` raises (nothing is recorded), FenceLost, Unavailable,
+        JournalFull.
+        """
+        ...
+
+
+class JournalFull(Exception):
+    """The run may not record more steps: the loop ends as ``limit``."""
+
+
+class LoopShell(Protocol):
+    """The sandbox as a loop sees it."""
+
+    async def exec(
+        self,
+        argv: Sequence[str],
+        *,
+        call_id: str,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        timeout_s: float = 60,
+        limit_bytes: int = 1 << 20,
+    ) -> ExecResult:
+        """Run a tool call, once per ``call_id``. Raises ToolFailed, LauncherLost."""
+        ...
+
+    async def write_file(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
+        """Write below /workspace; a repeat writes the same again. Raises ToolFailed, LauncherLost."""
+        ...
+
+
+class LoopModel(Protocol):
+    async def ask(self, ask: Ask) -> Answer:
+        """Raises ModelRefused, GatewayAway."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ClientReply:
+    text: str
+    left: int
+    """Messages that the agent may still send."""
+
+
+class LoopClient(Protocol):
+    """The task's simulated client. It keeps its own record: a repeated ``n`` returns the same reply."""
+
+    @property
+    def max_messages(self) -> int: ...
+
+    async def reply(self, n: int, text: str, attachments: Mapping[str, str]) -> ClientReply:
+        """Answer the agent's ``n``-th message (from 1). Raises ModelRefused, GatewayAway."""
+        ...
+
+
+class LoopServices(Protocol):
+    """Gateway services that the agent's settings name."""
+
+    @property
+    def names(self) -> Sequence[str]: ...
+
+    async def call(self, service: str, path: str, query: Mapping[str, str]) -> tuple[int, str]:
+        """GET; return status and text (bounded). Raises GatewayAway."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LoopJob:
+    task: TaskManifest
+    context: PlanContext
+    shell: LoopShell
+    model: LoopModel
+    journal: Journal
+    client: LoopClient | None = None
+    services: LoopServices | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoopEnd:
+    status: Literal["success", "error", "limit"]
+    reason: str = ""
+    """Stable word: ``done``, ``max_turns``, ``budget_exhausted``, ``refused``, ``no_files`` …"""
+    text: str = ""
+    """The agent's last words."""
+    detail: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+class Loop(Protocol):
+    async def run(self, job: LoopJob) -> LoopEnd:
+        """Work until the end. Cancelled at the deadline or when the run is stopped."""
+        ...
+
+
+@runtime_checkable
+class LoopScaffold(Protocol):
+    """A scaffold whose driver is ``loop``."""
+
+    def loop(self) -> Loop: ...
