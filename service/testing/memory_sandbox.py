@@ -34,6 +34,9 @@ from service.sandboxes.contract import (
     FileSource,
     Frame,
     LauncherLost,
+    ListedFile,
+    Listing,
+    OnOutput,
     ResourceSample,
     Sandbox,
     SandboxBackend,
@@ -119,6 +122,7 @@ class MemorySandbox(Sandbox):
         limit_bytes: int = 1 << 20,
         call_id: str | None = None,
         alone: bool = False,
+        on_output: OnOutput | None = None,
     ) -> ExecResult:
         del alone  # the program's group is killed at the end of every call here
         calls = self._alive().calls
@@ -126,7 +130,11 @@ class MemorySandbox(Sandbox):
         if key not in calls:
             command = Command(argv, dict(env or {"PATH": os.defpath}), stdin, cwd, timeout_s)
             calls[key] = asyncio.create_task(self._call(command, limit_bytes))
-        return await asyncio.shield(calls[key])
+        result = await asyncio.shield(calls[key])
+        if on_output is not None:
+            for stream, data in zip(STREAMS, (result.stdout, result.stderr), strict=True):
+                on_output(stream, data)
+        return result
 
     async def read_file(self, path: str, *, limit_bytes: int = 16 << 20) -> bytes:
         target = self._path(path)
@@ -144,6 +152,14 @@ class MemorySandbox(Sandbox):
             target.chmod(mode)
         except OSError as error:
             raise ToolFailed("write_failed", f"{path}: {error.strerror}") from error
+
+    async def list_files(self, path: str = "", *, limit: int = 1000) -> Listing:
+        folder = self._alive().root if not path else self._path(path)
+        if not folder.is_dir():
+            raise ToolFailed("enoent", f"{path} is not a folder")
+        found = [(p, p.lstat()) for p in sorted(folder.iterdir())]
+        entries = [ListedFile(p.name, _kind(p), s.st_size, s.st_mtime) for p, s in found[:limit]]
+        return Listing(tuple(entries), len(found) > limit)
 
     async def announce_deadline(self, seconds_left: float) -> None:
         await self.write_file(".home/deadline", f'{{"seconds_left": {seconds_left}}}'.encode())
@@ -238,6 +254,12 @@ class MemorySandbox(Sandbox):
             truncated=max(len(data) for data in outputs.values()) > limit,
             timed_out=timed_out,
         )
+
+
+def _kind(path: Path) -> str:
+    if path.is_symlink():
+        return "link"
+    return "directory" if path.is_dir() else "file" if path.is_file() else "other"
 
 
 async def _end_of(process: LocalProcess, timeout_s: float) -> tuple[int, bool]:

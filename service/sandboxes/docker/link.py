@@ -17,6 +17,8 @@ from service.sandboxes.contract import (
     FileSource,
     Frame,
     LauncherLost,
+    Listing,
+    OnOutput,
     ToolFailed,
 )
 from service.sandboxes.docker.framing import Kind, Message, Violation, pack
@@ -26,12 +28,13 @@ from service.sandboxes.docker.link_answers import (
     milliseconds,
     read_answer,
     read_exec_result,
+    read_listing,
     start_body,
     text,
 )
 from service.sandboxes.docker.link_files import read_ahead
 from service.sandboxes.docker.link_install import install_launcher
-from service.sandboxes.docker.link_output import OutputFeed
+from service.sandboxes.docker.link_output import OutputFeed, OutputTail
 from service.sandboxes.docker.link_peer import Disconnected, Peer
 from service.sandboxes.docker.link_server import Listener
 
@@ -43,6 +46,8 @@ SIGNAL_S = 5.0
 BYTES_PER_S = 4 << 20
 """Slowest transfer that is waited for, beyond ``FILES_S``."""
 EXEC_SLACK_S = 30.0
+FOLLOW = 2
+"""Flag of a tool call whose output is wanted as it comes."""
 MAX_EXECS = 32
 """Tool calls sent at a time; the launcher runs as many. Further ones wait here, their time-out not running."""
 
@@ -250,6 +255,7 @@ class LauncherLink:
         limit_bytes: int = 1 << 20,
         call_id: str | None = None,
         alone: bool = False,
+        on_output: OnOutput | None = None,
     ) -> ExecResult:
         """See Sandbox.exec. ``env`` null: the container's own. At most 4 MiB are kept of both streams together.
 
@@ -259,18 +265,25 @@ class LauncherLink:
         id = text(call_id or f"-{uuid.uuid4().hex}")
         fields = command_fields(argv, env, cwd, stdin)
         body = command_body(id, milliseconds(timeout_s), b"%d" % max(0, limit_bytes), *fields)
+        tail = None if on_output is None else OutputTail(on_output, limit_bytes)
+        flag = int(alone) | (0 if tail is None else FOLLOW)
+
+        async def send(peer: Peer, number: int) -> None:
+            if tail is not None:
+                peer.follow(number, tail.begin())
+            await peer.send(Kind.EXEC, flag=flag, number=number, body=body)
+
         async with self._execs:
-            answer = await self._ask(
-                lambda peer, n: peer.send(Kind.EXEC, flag=int(alone), number=n, body=body),
-                timeout_s + EXEC_SLACK_S,
-                "exec",
-            )
+            answer = await self._ask(send, timeout_s + EXEC_SLACK_S, "exec")
             if call_id is None and self._peer is not None:
                 self._peer.post(Kind.FORGET, body=id)
         try:
-            return read_exec_result(answer)
+            result = read_exec_result(answer)
         except Violation as error:
             raise LauncherLost("launcher_lost", f"nonsense in the result of exec: {error}") from None
+        if tail is not None:
+            tail.end(result)
+        return result
 
     async def forget_call(self, call_id: str) -> None:
         """The call's result is stored: the launcher need not keep it. It will not be run again under this id."""
@@ -311,6 +324,15 @@ class LauncherLink:
 
         await self._ask(send, FILES_S + limit_bytes / BYTES_PER_S, "the reading of a file")
         return bytes(got)
+
+    async def list_files(self, path: str, *, limit: int) -> Listing:
+        """List a folder below the workspace, no link followed. Raises ToolFailed."""
+        body = pack(text(path), b"%d" % limit)
+        answer = await self._ask(lambda peer, n: peer.send(Kind.LIST, number=n, body=body), FILES_S, "a listing")
+        try:
+            return read_listing(answer)
+        except Violation as error:
+            raise LauncherLost("launcher_lost", f"nonsense in a listing: {error}") from None
 
     async def announce_deadline(self, seconds: float) -> None:
         """Write ``/workspace/.home/deadline``: {"deadline_unix": seconds}. Best effort: a refusal is no error."""

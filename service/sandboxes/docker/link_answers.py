@@ -5,10 +5,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from service.sandboxes.contract import Command, ExecResult, ToolFailed, Usage
-from service.sandboxes.docker.framing import MAX_MESSAGE, Violation, integer, pack, unpack
+from service.sandboxes.contract import Command, ExecResult, ListedFile, Listing, ToolFailed, Usage
+from service.sandboxes.docker.framing import MAX_MESSAGE, Violation, integer, natural, pack, unpack
 
 MAX_STDIN = 4 << 20
+_KINDS = {b"f": "file", b"d": "directory", b"l": "link"}
 _SLUG = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
@@ -69,6 +70,17 @@ def read_exec_result(fields: list[bytes]) -> ExecResult:
         timed_out=fields[3] == b"1",
         **({} if len(fields) == 6 else _measured(fields[6:])),
     )
+
+
+def read_listing(fields: list[bytes]) -> Listing:
+    """Raises Violation."""
+    if len(fields) % 4 != 1:
+        raise Violation("not a listing")
+    entries = [
+        ListedFile(os.fsdecode(name), _KINDS.get(kind, "other"), natural(size), natural(mtime) / 1000)
+        for name, kind, size, mtime in zip(*(iter(fields[1:]),) * 4, strict=True)
+    ]
+    return Listing(tuple(sorted(entries, key=lambda e: e.name)), truncated=fields[0] == b"1")
 
 
 def _measured(fields: list[bytes]) -> dict[str, Any]:

@@ -4,8 +4,40 @@ import asyncio
 from collections import deque
 
 from service.domain.run_states import ExitReport
-from service.sandboxes.contract import STREAMS, Exited, Frame
+from service.sandboxes.contract import STREAMS, ExecResult, Exited, Frame, OnOutput
 from service.sandboxes.docker.framing import FRAME, RING, Kind, Message, Violation, integer, natural, unpack
+from service.sandboxes.docker.link_peer import Follower
+
+
+class OutputTail:
+    """A tool call's output on its way to whoever follows it: each byte once, over all connections."""
+
+    def __init__(self, on_output: OnOutput, limit: int) -> None:
+        self._on_output = on_output
+        self._limit = limit
+        self._given = [0, 0]
+
+    def begin(self) -> Follower:
+        """Return what takes the data of one connection, which begin at the first byte again."""
+        came = [0, 0]
+
+        def take(stream: int, data: bytes) -> None:
+            if stream not in (0, 1) or came[stream] + len(data) > self._limit:
+                raise Violation("more output of a call than asked for")
+            start, came[stream] = came[stream], came[stream] + len(data)
+            self._give(stream, data[max(0, self._given[stream] - start) :])
+
+        return take
+
+    def end(self, result: ExecResult) -> None:
+        """Give what the result has beyond it."""
+        for stream, data in enumerate((result.stdout, result.stderr)):
+            self._give(stream, data[self._given[stream] :])
+
+    def _give(self, stream: int, data: bytes) -> None:
+        if data:
+            self._given[stream] += len(data)
+            self._on_output(STREAMS[stream], data)
 
 
 class OutputFeed:

@@ -4,6 +4,7 @@ import asyncio
 import hmac
 import os
 import socket
+from collections.abc import Callable
 from typing import Protocol
 
 from service.sandboxes.docker.framing import (
@@ -22,6 +23,10 @@ from service.sandboxes.docker.framing import (
 HANDSHAKE_S = 2.0
 SEND_BUFFER = 1 << 20
 """Bytes on their way to one launcher: enough that neither side waits for the other at each piece of a file."""
+
+
+Follower = Callable[[int, bytes], None]
+"""Called with flag and body."""
 
 
 class Disconnected(Exception):
@@ -55,6 +60,7 @@ class Peer(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._futures: dict[int, asyncio.Future[bytes]] = {}
         self._sinks: dict[int, tuple[bytearray, int]] = {}
+        self._followers: dict[int, Follower] = {}
         self._writable = asyncio.Event()
         self._writable.set()
         self._timer: asyncio.TimerHandle | None = None
@@ -144,6 +150,10 @@ class Peer(asyncio.Protocol):
             if future is not None and not future.done():
                 future.set_result(message.body)
         elif message.kind == Kind.DATA:
+            follower = self._followers.get(message.number)
+            if follower is not None:
+                follower(message.flag, message.body)
+                return
             sink = self._sinks.get(message.number)
             if sink is None:
                 return
@@ -181,6 +191,11 @@ class Peer(asyncio.Protocol):
         self._sinks[number] = (sink, limit)
         return sink
 
+    def follow(self, number: int, follower: Follower) -> None:
+        """Hand the data of request ``number`` on as it comes; the follower raises Violation at too much."""
+        self._followers[number] = follower
+
     def forget(self, number: int) -> None:
         self._futures.pop(number, None)
+        self._followers.pop(number, None)
         self._sinks.pop(number, None)

@@ -20,6 +20,8 @@ from service.sandboxes.contract import (
     FileSink,
     FileSource,
     Frame,
+    Listing,
+    OnOutput,
     ResourceSample,
     Sandbox,
     SandboxGone,
@@ -117,10 +119,11 @@ class DockerSandbox(Sandbox):
         limit_bytes: int = 1 << 20,
         call_id: str | None = None,
         alone: bool = False,
+        on_output: OnOutput | None = None,
     ) -> ExecResult:
         return await self.link.exec(
             argv, stdin=stdin, cwd=cwd, env=env, timeout_s=timeout_s, limit_bytes=limit_bytes, call_id=call_id,
-            alone=alone,
+            alone=alone, on_output=on_output,
         )  # fmt: skip
 
     async def read_file(self, path: str, *, limit_bytes: int = 16 << 20) -> bytes:
@@ -128,6 +131,9 @@ class DockerSandbox(Sandbox):
 
     async def write_file(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
         await self.link.write_file(path, data, mode=mode)
+
+    async def list_files(self, path: str = "", *, limit: int = 1000) -> Listing:
+        return await self.link.list_files(path, limit=limit)
 
     async def announce_deadline(self, seconds_left: float) -> None:
         await self.link.announce_deadline(seconds_left)

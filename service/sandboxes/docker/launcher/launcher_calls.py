@@ -8,7 +8,7 @@ from launcher_command import Command
 from launcher_loop import Loop
 from launcher_process import Owner, Process, may_sweep, sweep
 from launcher_small import deque
-from launcher_wire import Refused, number, pack
+from launcher_wire import DATA, FRAME, HEADER, Refused, number, pack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class Call(Owner):
         self.process: Process | None = None
         self.result: bytes | None = None
         self.asked: list[int] = []
+        self.followers: dict[int, list[int]] = {}
 
     def begin(self) -> None:
         try:
@@ -103,7 +104,7 @@ class Calls:
         self.running: set[Call] = set()
         self.forgotten: dict[bytes, None] = {}
 
-    def ask(self, request: int, fields: list[bytes], inherited: dict[bytes, bytes], alone: bool) -> None:
+    def ask(self, request: int, fields: list[bytes], inherited: dict[bytes, bytes], alone: bool, follow: bool) -> None:
         id = fields[0]
         call = self.known.get(id)
         if call is None:
@@ -117,6 +118,8 @@ class Calls:
             self.known[id] = call
             self.queue.append(call)
         call.asked.append(request)
+        if follow:
+            call.followers[request] = [0, 0]
         self.begin()
         self.reply(call)
 
@@ -133,6 +136,18 @@ class Calls:
             for request in call.asked:
                 self.answer(request, call.result)
             call.asked.clear()
+            call.followers.clear()
+
+    def piece(self) -> bytes | None:
+        """The next message for those who follow a running call's output; what is left at its end is in the result."""
+        for call in self.running:
+            for request, sent in call.followers.items():
+                for stream in (0, 1):
+                    data = bytes(memoryview(call.kept[stream])[sent[stream] : sent[stream] + FRAME])
+                    if data:
+                        sent[stream] += len(data)
+                        return HEADER.pack(DATA, stream, request, len(data)) + data
+        return None
 
     def ended(self, call: Call) -> None:
         self.running.discard(call)
@@ -160,6 +175,7 @@ class Calls:
     def disconnected(self) -> None:
         for call in self.known.values():
             call.asked.clear()
+            call.followers.clear()
 
     def reap(self) -> None:
         for call in list(self.running):

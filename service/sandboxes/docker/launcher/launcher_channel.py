@@ -31,6 +31,10 @@ class Hub:
     def disconnect(self) -> None:
         raise NotImplementedError
 
+    def followed(self) -> bytes | None:
+        """The next message of a tool call's output, for whoever follows it."""
+        raise NotImplementedError
+
 
 class Channel:
     """One connection to the host: handshake, then messages in both directions; output is pulled, never queued up."""
@@ -105,11 +109,14 @@ class Channel:
             return self.replies.popleft()
         program = self.launcher.program
         if program is None or not self.subscribed:
-            return self.files.piece()
+            return self._small_piece()
         if program.delivered() and not self.exit_sent and program.exit is not None:
             self.exit_sent = True
             return wire.HEADER.pack(wire.EXIT, 0, 0, len(program.exit)) + program.exit
-        return program.frame() or self.files.piece()
+        return program.frame() or self._small_piece()
+
+    def _small_piece(self) -> bytes | None:
+        return self.launcher.followed() or self.files.piece()
 
     def flush(self) -> None:
         try:

@@ -9,9 +9,10 @@ import stat
 import time
 
 from launcher_small import deque
-from launcher_wire import DATA, HEADER, RESULT, TRANSFER, Refused, pack
+from launcher_wire import DATA, HEADER, RESULT, TRANSFER, Refused, number, pack
 
 MAX_DOWNLOADS = 16
+MAX_LISTED = 10_000
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
@@ -37,6 +38,34 @@ def walk(root: bytes, parents: list[bytes], make: bool) -> int:
             os.close(fd)
         fd = inner
     return fd
+
+
+def entry(item: os.DirEntry[str]) -> list[bytes]:
+    """Name, kind (f, d, l, o), bytes, milliseconds of the last change."""
+    status = item.stat(follow_symlinks=False)
+    kinds = {stat.S_IFREG: b"f", stat.S_IFDIR: b"d", stat.S_IFLNK: b"l"}
+    kind = kinds.get(stat.S_IFMT(status.st_mode), b"o")
+    return [os.fsencode(item.name), kind, number(status.st_size), number(max(0, status.st_mtime * 1000))]
+
+
+def listing(root: bytes, path: bytes, most: int) -> bytes:
+    """The entries of one folder, at most ``most`` (in no order then), after a mark that there are more."""
+    fd = walk(root, split(path) if path else [], False)
+    fields: list[bytes] = []
+    more = b""
+    try:
+        with os.scandir(fd) as entries:
+            for item in entries:
+                if len(fields) >= 4 * most or len(fields) >= 4 * MAX_LISTED:
+                    more = b"1"
+                    break
+                try:
+                    fields += entry(item)
+                except OSError:
+                    pass  # gone since
+    finally:
+        os.close(fd)
+    return pack(b"ok", more, *fields)
 
 
 class Upload:

@@ -16,6 +16,7 @@ import launcher_wire as wire
 from launcher_calls import Calls
 from launcher_channel import Channel, Hub
 from launcher_command import Command
+from launcher_files import listing
 from launcher_output import Program
 from launcher_small import signal, socket
 from launcher_wire import Refused, number, pack, unpack
@@ -93,6 +94,9 @@ class Launcher(Hub):
             self.calls.disconnected()
             self.gate.release()
 
+    def followed(self) -> bytes | None:
+        return self.calls.piece()
+
     def _answer(self, request: int, result: bytes) -> None:
         if self.channel is not None:
             self.channel.send(wire.RESULT, request, result)
@@ -109,18 +113,19 @@ class Launcher(Hub):
             self.calls.forget(body, flag == 1)
         else:
             try:
-                self._request(channel, kind, value, unpack(body), flag == 1)
+                self._request(channel, kind, value, unpack(body), flag)
             except Refused as error:
                 self._answer(value, pack(b"error", error.type.encode(), error.detail.encode("utf-8", "replace")))
             except OSError as error:
                 name = errno.errorcode.get(error.errno or 0, "os_error").lower()
                 self._answer(value, pack(b"error", name.encode(), os.strerror(error.errno or 0).encode()))
 
-    def _request(self, channel: Channel, kind: int, request: int, fields: list[bytes], flag: bool) -> None:
+    def _request(self, channel: Channel, kind: int, request: int, fields: list[bytes], flag: int) -> None:
         if kind == wire.EXEC:
-            if flag and self.program is not None:
+            alone = bool(flag & 1)
+            if alone and self.program is not None:
                 raise Refused("not_alone", "a program was started")
-            self.calls.ask(request, fields, self.inherited, alone=flag)
+            self.calls.ask(request, fields, self.inherited, alone=alone, follow=bool(flag & 2))
         elif kind == wire.START:
             self._answer(request, pack(b"ok", self._start(fields)))
         elif kind == wire.RESUME:
@@ -133,6 +138,8 @@ class Launcher(Hub):
             self._answer(request, pack(b"ok", b"sent" if process is not None and process.tell(int(fields[0])) else b""))
         elif kind == wire.READ:
             channel.files.open(request, fields[0], int(fields[1]))
+        elif kind == wire.LIST:
+            self._answer(request, listing(self.workspace, fields[0], int(fields[1])))
         else:
             raise ValueError("unknown message")
 

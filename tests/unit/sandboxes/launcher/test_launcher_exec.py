@@ -154,3 +154,35 @@ async def test_a_call_is_never_alone_outside_a_sandbox(rig: Rig) -> None:
     with pytest.raises(ToolFailed) as raised:
         await link.exec(["true"], cwd="/", alone=True)
     assert raised.value.type == "not_alone"
+
+
+async def test_output_comes_while_the_call_runs(rig: Rig) -> None:
+    link = await rig.up()
+    seen: list[tuple[str, bytes]] = []
+    script = f"echo one; while [ ! -e {rig.workspace}/go ]; do sleep 0.01; done; echo two; echo err >&2"
+    call = asyncio.create_task(
+        link.exec(["sh", "-c", script], cwd="/", on_output=lambda stream, data: seen.append((stream, data)))
+    )
+    await until(lambda: seen == [("stdout", b"one\n")])
+    assert not call.done()
+    (rig.workspace / "go").touch()
+    result = await call
+    assert (result.stdout, result.stderr) == (b"one\ntwo\n", b"err\n")
+    assert b"".join(data for stream, data in seen if stream == "stdout") == result.stdout
+    assert b"".join(data for stream, data in seen if stream == "stderr") == result.stderr
+
+
+async def test_followed_output_comes_once_over_a_lost_connection_and_up_to_the_limit(rig: Rig) -> None:
+    link = await rig.up()
+    got = bytearray()
+    script = (
+        f"head -c 700000 /dev/zero; while [ ! -e {rig.workspace}/go ]; do sleep 0.01; done; head -c 700000 /dev/zero"
+    )
+    call = asyncio.create_task(
+        link.exec(["sh", "-c", script], cwd="/", limit_bytes=1 << 20, on_output=lambda _, data: got.extend(data))
+    )
+    await until(lambda: len(got) == 700_000)
+    link.drop_connection()
+    (rig.workspace / "go").touch()
+    result = await call
+    assert (len(got), len(result.stdout), result.truncated) == (1 << 20, 1 << 20, True)

@@ -141,3 +141,22 @@ async def test_the_deadline_is_announced(rig: Rig) -> None:
     (rig.workspace / ".home").symlink_to(rig.folder)
     await link.announce_deadline(100)  # best effort
     assert not (rig.folder / "deadline").exists()
+
+
+async def test_a_folder_is_listed_by_name_and_links_are_not_followed(rig: Rig) -> None:
+    link = await rig.up()
+    await link.write_files([FileSource("a/x.txt", data=b"123"), FileSource("a/sub/y", data=b"")])
+    (rig.workspace / "a" / "out").symlink_to("/etc")
+    os.mkfifo(rig.workspace / "a" / "pipe")
+    listing = await link.list_files("a", limit=100)
+    assert [(e.name, e.kind) for e in listing.entries] == [
+        ("out", "link"), ("pipe", "other"), ("sub", "directory"), ("x.txt", "file"),
+    ]  # fmt: skip
+    assert listing.entries[3].size_bytes == 3
+    assert abs(listing.entries[3].mtime - time.time()) < 60
+    assert {e.name for e in (await link.list_files("", limit=100)).entries} >= {"a", ".home"}
+    cut = await link.list_files("a", limit=2)
+    assert (len(cut.entries), cut.truncated) == (2, True)
+    for path in ("a/out", "a/../a", "/etc", "none"):
+        with pytest.raises(ToolFailed):
+            await link.list_files(path, limit=100)
