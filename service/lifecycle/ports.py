@@ -49,6 +49,11 @@ class GateState:
 class ModelAccess(Protocol):
     """The gateway as the worker sees it. A gateway that is away is waited for; listeners are planted again for it."""
 
+    @property
+    def local_socket(self) -> str:
+        """Path of the Unix socket on which our own loops reach it."""
+        ...
+
     async def open(self, grant: Grant, plant: Plant | None) -> None:
         """Serve the attempt: plant its listeners (port 80; 81 too where the network policy has a proxy) and hand them
         over. Without ``plant`` only the local side is opened, for our own loops and remote drivers. A repeat renews
@@ -70,6 +75,8 @@ class ModelAccess(Protocol):
 
 class NoModels:
     """A deployment without a gateway: runs that need a model are not taken."""
+
+    local_socket = ""
 
     async def open(self, grant: Grant, plant: Plant | None) -> None:
         del plant
@@ -118,6 +125,10 @@ class Sandboxes:
         if held is None:
             held = self._held.setdefault(sandbox_id, await self.backend.attach(sandbox_id))
         return held
+
+    def find(self, sandbox_id: str) -> Sandbox | None:
+        """Return the held handle; null where this process holds none. Never attaches."""
+        return self._held.get(sandbox_id)
 
     def release(self, sandbox_id: str) -> None:
         self._held.pop(sandbox_id, None)
