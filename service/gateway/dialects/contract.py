@@ -8,6 +8,7 @@ unknown; it never raises on an answer.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
+from urllib.parse import quote
 
 from service.domain.models import Dialect, ModelSpec, TokenUsage
 from service.domain.policies import ProviderTools
@@ -19,15 +20,24 @@ class Route:
 
     dialect: Dialect
     kind: str
-    """``messages``, ``count_tokens``, ``responses``, ``chat``, ``embeddings``, ``generate``, ``stream_generate`` …"""
+    """``messages``, ``count_tokens``, ``responses``, ``compact``, ``chat``, ``embeddings``, ``generate``,
+    ``stream_generate``, ``opaque``; ``models`` is the list that the gateway answers itself."""
     upstream_path: str
-    """Path below the model's ``base_url``, already safe: built from fixed parts and a checked model id, never copied."""
+    """Path below the model's ``base_url``, built from fixed parts, never copied; ``{model}`` stands for the upstream's
+    id. Use :meth:`target`."""
     query: Mapping[str, str] = field(default_factory=dict[str, str])
     """Query parameters that are passed on (a fixed set per route)."""
     model: str | None = None
     """Model id, where the path names it (Gemini)."""
     generates: bool = True
     """It produces tokens that cost: budgets of tokens and dollars apply."""
+    json_body: bool = True
+    """The body is a JSON object, which is read, rewritten and sent as it was written anew (never the client's bytes: a
+    repeated key reads differently elsewhere). False: bytes pass as they came, and ``read`` gets an empty mapping."""
+
+    def target(self, upstream_id: str) -> str:
+        """Return the path below ``base_url`` for a model that the upstream knows as ``upstream_id``."""
+        return self.upstream_path.replace("{model}", quote(upstream_id, safe=""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +97,8 @@ class Answer:
 class Meter(Protocol):
     """Reads one answer as it passes, in pieces that may be cut anywhere, also inside a UTF-8 character or an SSE frame.
 
-    Memory is bounded: an event or body longer than the limit is skipped and the usage becomes unknown.
+    Memory is bounded: an event or body longer than the limit is skipped and the usage becomes unknown. Content
+    encodings are read where the standard library or zstandard can (not ``br``), but the gateway asks for ``identity``.
     """
 
     def feed(self, data: bytes) -> None: ...
@@ -96,7 +107,9 @@ class Meter(Protocol):
         """Tell whether anything of the model's output has passed."""
         ...
 
-    def answer(self) -> Answer: ...
+    def answer(self) -> Answer:
+        """Return what was said. The answer is over for the meter then: later bytes are not read."""
+        ...
 
 
 class DialectRules(Protocol):
