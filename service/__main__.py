@@ -12,6 +12,8 @@ import pydantic
 
 from service import logs, machine_check, wiring
 from service.domain.errors import WorksteadError
+from service.models.scripted import server as scripted
+from service.models.scripted.scenario_file import load
 from service.settings import Settings
 
 _SCHEMA_DIR = Path(__file__).parents[1] / "api_schema"
@@ -27,6 +29,11 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("migrate", help="bring the database's schema to this version")
     commands.add_parser("gc", help="remove blobs that nothing refers to")
     commands.add_parser("check", help="try out what this machine offers; JSON lines, for `workstead doctor`")
+    scripted = commands.add_parser("scripted-provider", help="a model provider that follows a script, for tests")
+    scripted.add_argument("--host", default="127.0.0.1")
+    scripted.add_argument("--port", type=int, default=8765)
+    scripted.add_argument("--scenario", default="success", help="for keys other than sk-scripted-<scenario>")
+    scripted.add_argument("--scenarios", type=Path, help="TOML file with tables [[scenario]]")
     openapi = commands.add_parser("openapi", help="write api_schema/")
     openapi.add_argument("--check", action="store_true", help="only compare; exit 1 if anything differs")
     token = commands.add_parser("token", help="make an API token; it is printed once")
@@ -57,6 +64,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.command == "openapi":
         return wiring.openapi(_SCHEMA_DIR, only_check=args.check)
     try:
+        if args.command == "scripted-provider":
+            scripted.serve(args.host, args.port, load(args.scenarios) if args.scenarios else (), args.scenario)
+            return 0
         settings = Settings()
         if args.command == "token":
             print(wiring.mint_token(settings, args.project, args.scope or ["admin"], args.note))  # noqa: T201

@@ -106,6 +106,8 @@ class Reach:
     upstream_id: str
     dialect: Dialect
     max_output_tokens: int | None = None
+    reasoning: bool = False
+    """The model takes reasoning efforts."""
     chat: bool = False
     """Of dialect ``openai``: Chat Completions in place of Responses."""
     headers: dict[str, str] = field(default_factory=dict[str, str])

@@ -14,7 +14,7 @@ from workstead.cli.operations import operations_app
 from workstead.cli.projects import project_app
 from workstead.cli.run import run
 from workstead.cli.runs import runs_app
-from workstead.cli.server import serve
+from workstead.cli.server import scripted_provider, serve
 from workstead.cli.tasks import tasks_app
 from workstead.cli.tokens import token_app, whoami
 from workstead.cli.webhooks import webhooks_app
@@ -28,7 +28,7 @@ app = typer.Typer(
     help="Runs AI agents on real work and grades what they deliver.", epilog=EXIT_CODES, no_args_is_help=True,
     rich_markup_mode=None, pretty_exceptions_enable=False,
 )  # fmt: skip
-for command in (serve, run, grade, demo, doctor, whoami, config):
+for command in (serve, run, grade, demo, doctor, whoami, config, scripted_provider):
     app.command()(command)
 for name, group in (
     ("benchmarks", benchmarks_app),

@@ -1,0 +1,1 @@
+"""What our own loops and tests speak to models with."""

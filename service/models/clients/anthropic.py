@@ -1,0 +1,199 @@
+"""Anthropic Messages, streamed, over the official SDK."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import anthropic
+
+from service.domain.models import TokenUsage
+from service.models.clients.reaching import (
+    ADDRESS,
+    MAX_CALLS,
+    TIMEOUT_S,
+    Size,
+    answer_cut,
+    http_client,
+    refused,
+    tool_call,
+    transport_errors,
+)
+from service.models.messages import Answer, Ask, GatewayAway, ModelRefused, Reach, Stop, Turn, UserTurn
+
+DEFAULT_MAX_TOKENS = 16_000
+_STOPS: dict[str, Stop] = {
+    "end_turn": "end", "stop_sequence": "end", "pause_turn": "end", "tool_use": "tool_calls", "max_tokens": "length",
+    "model_context_window_exceeded": "length", "refusal": "refusal",
+}  # fmt: skip
+_CACHED = {"cache_control": {"type": "ephemeral"}}
+
+
+def connect(reach: Reach) -> "AnthropicClient":
+    return AnthropicClient(reach)
+
+
+class AnthropicClient:
+    """See :class:`service.models.messages.ModelClient`."""
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+        self._sdk = anthropic.AsyncAnthropic(
+            api_key=reach.token, base_url=ADDRESS, max_retries=0, timeout=TIMEOUT_S, http_client=http_client(reach)
+        )
+
+    async def close(self) -> None:
+        await self._sdk.close()
+
+    async def ask(self, ask: Ask) -> Answer:
+        body = request_body(self._reach, ask)
+        gathered = Gathered()
+        with transport_errors():
+            try:
+                stream = await self._sdk.messages.create(**body, stream=True)
+                async for event in stream:
+                    gathered.take(event.model_dump(mode="json", exclude_unset=True))
+            except anthropic.APIConnectionError as error:
+                raise _connection(error) from error
+            except anthropic.APIStatusError as error:
+                if error.response.status_code == 200:  # said inside the stream
+                    raise answer_cut(error) from error
+                raise refused(error.status_code, error.body, error.message) from error
+            except anthropic.APIError as error:
+                raise ModelRefused("bad_answer", str(error)[:500], http_status=200) from error
+        if not gathered.ended:
+            raise GatewayAway("answer_cut", "the stream ended before the answer did")
+        return gathered.answer()
+
+
+def _connection(error: anthropic.APIConnectionError) -> GatewayAway:
+    return GatewayAway("gateway_away", f"{error} {error.__cause__ or ''}"[:500])
+
+
+def request_body(reach: Reach, ask: Ask) -> dict[str, Any]:
+    """Return the request as the SDK takes it."""
+    body: dict[str, Any] = {
+        "model": reach.upstream_id,
+        "max_tokens": ask.max_output_tokens or reach.max_output_tokens or DEFAULT_MAX_TOKENS,
+        "messages": _messages(ask.turns),
+    }
+    if ask.system:
+        body["system"] = [{"type": "text", "text": ask.system, **_CACHED}]
+    if ask.tools:
+        body["tools"] = [
+            {"name": t.name, "description": t.description, "input_schema": t.parameters} for t in ask.tools
+        ]
+    if ask.effort is not None:  # with thinking on, no temperature may be given
+        body |= {"output_config": {"effort": ask.effort}, "thinking": {"type": "adaptive"}}
+    elif ask.temperature is not None:
+        body["temperature"] = ask.temperature
+    return body
+
+
+def _messages(turns: Sequence[Turn]) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = []
+    for turn in turns:
+        role = "assistant" if isinstance(turn, Answer) else "user"
+        content = _content(turn)
+        if content and messages and messages[-1]["role"] == role:
+            messages[-1]["content"] += content
+        elif content:
+            messages.append({"role": role, "content": content})
+    if messages and messages[-1]["role"] == "user":
+        messages[-1]["content"][-1] = {**messages[-1]["content"][-1], **_CACHED}
+    return messages
+
+
+def _content(turn: Turn) -> list[dict[str, Any]]:
+    if isinstance(turn, Answer):
+        # The API refuses blank text, also where it was its own.
+        return [item for item in turn.items if item.get("type") != "text" or str(item.get("text", "")).strip()]
+    if isinstance(turn, UserTurn):
+        return [*_images(turn), {"type": "text", "text": turn.text}] if turn.text.strip() else _images(turn)
+    return [_result(one) for one in turn.results]
+
+
+def _images(holder: Any) -> list[dict[str, Any]]:
+    return [
+        {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": image.data}}
+        for image in holder.images
+    ]
+
+
+def _result(one: Any) -> dict[str, Any]:
+    content = [{"type": "text", "text": one.text or "(no output)"}, *_images(one)]
+    return {"type": "tool_result", "tool_use_id": one.id, "content": content, "is_error": one.is_error}
+
+
+class Gathered:
+    """One answer, from the events of its stream."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        self._size = Size()
+        self._blocks: dict[int, dict[str, Any]] = {}
+        self._inputs: dict[int, str] = {}
+        self._usage: dict[str, Any] = {}
+        self._stop = ""
+        self._model: str | None = None
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        kind = event.get("type")
+        if kind == "message_start":
+            message = event.get("message", {})
+            self._model = message.get("model")
+            self._usage |= message.get("usage") or {}
+        elif kind == "content_block_start":
+            self._blocks[int(event["index"])] = dict(event["content_block"])
+        elif kind == "content_block_delta":
+            self._delta(int(event["index"]), event["delta"])
+        elif kind == "message_delta":
+            self._stop = str(event["delta"].get("stop_reason") or self._stop)
+            self._usage |= {k: v for k, v in (event.get("usage") or {}).items() if v is not None}
+        elif kind == "message_stop":
+            self.ended = True
+
+    def _delta(self, index: int, delta: Mapping[str, Any]) -> None:
+        block = self._blocks.setdefault(index, {"type": "text", "text": ""})
+        for kind in ("text", "thinking", "signature"):
+            if delta.get("type") == f"{kind}_delta":
+                self._size.add(delta[kind])
+                block[kind] = f"{block.get(kind) or ''}{delta[kind]}"
+        if delta.get("type") == "input_json_delta":
+            self._size.add(delta["partial_json"])
+            self._inputs[index] = self._inputs.get(index, "") + delta["partial_json"]
+
+    def answer(self) -> Answer:
+        calls, items = [], []
+        for index, block in sorted(self._blocks.items()):
+            if block.get("type") == "tool_use":
+                call = tool_call(str(block["id"]), str(block["name"]), self._inputs.get(index, ""))
+                # Given back as the API takes it: an input that was no object becomes an empty one.
+                block = {**block, "input": call.arguments or {}}
+                calls.append(call)
+                if len(calls) > MAX_CALLS:
+                    continue
+            items.append(block)
+        return Answer(
+            text="".join(str(b.get("text", "")) for b in items if b.get("type") == "text"),
+            thinking="".join(str(b.get("thinking", "")) for b in items if b.get("type") == "thinking"),
+            calls=calls[:MAX_CALLS],
+            stop=_STOPS.get(self._stop, "other"),
+            stop_detail=self._stop,
+            items=items,
+            usage=_usage(self._usage),
+            model=self._model,
+        )
+
+
+def _usage(found: Mapping[str, Any]) -> TokenUsage | None:
+    def count(key: str) -> int:
+        value = found.get(key)
+        return value if isinstance(value, int) and value > 0 else 0
+
+    if "output_tokens" not in found:
+        return None
+    return TokenUsage(
+        input_tokens=count("input_tokens"),
+        cached_input_tokens=count("cache_read_input_tokens"),
+        cache_write_tokens=count("cache_creation_input_tokens"),
+        output_tokens=count("output_tokens"),
+    )

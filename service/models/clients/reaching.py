@@ -1,0 +1,86 @@
+"""What the adapters share: the way to the gateway, and what its errors mean."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import httpx2
+
+from service.domain.limits import MIB
+from service.models.messages import GatewayAway, ModelRefused, Reach, ToolCall
+
+ADDRESS = "http://gateway"
+TIMEOUT_S = 3600.0
+"""Between two bytes of an answer; the gateway's own limits on providers are shorter, the run's deadline comes first."""
+ANSWER_BYTES = 16 * MIB
+MAX_CALLS = 128
+"""Most tool calls of one answer; the others are dropped."""
+_TOO_LONG = re.compile(
+    r"prompt is too long|context.{0,10}(length|window)|maximum context|too many (input )?tokens|token count .{0,40}exceeds"
+    r"|input is too long",
+    re.IGNORECASE,
+)
+RETRYABLE = 503
+
+
+def http_client(reach: Reach) -> httpx2.AsyncClient:
+    """Return a client that reaches nothing but the gateway's socket."""
+    timeout = httpx2.Timeout(TIMEOUT_S, connect=10.0)
+    transport = httpx2.AsyncHTTPTransport(uds=reach.socket)
+    return httpx2.AsyncClient(transport=transport, timeout=timeout, trust_env=False, headers=reach.headers)
+
+
+@contextmanager
+def transport_errors() -> Iterator[None]:
+    """Turn a lost connection into GatewayAway; what is no HTTP or no JSON at all into ModelRefused ``bad_answer``."""
+    try:
+        yield
+    except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+        raise GatewayAway("gateway_away", str(error)) from error
+    except httpx2.TransportError as error:
+        raise answer_cut(error) from error
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ModelRefused("bad_answer", f"no JSON: {error}"[:500], http_status=200) from error
+
+
+def answer_cut(error: Exception) -> GatewayAway:
+    return GatewayAway("answer_cut", f"{type(error).__name__}: {error}"[:500])
+
+
+def refused(status: int, body: object, message: str) -> ModelRefused | GatewayAway:
+    """Return what an error answer means."""
+    text = f"{message} {body}"[:4000]
+    if status == RETRYABLE:
+        return GatewayAway("unavailable", message[:500])
+    kind = "model_refused"
+    if "budget_exhausted" in text:
+        kind = "budget_exhausted"
+    elif status in (400, 413) and _TOO_LONG.search(text):
+        kind = "context_too_long"
+    elif status >= 500 or status == 429:
+        kind = "provider_failed"
+    return ModelRefused(kind, message[:2000], http_status=status)
+
+
+def tool_call(id: str, name: str, raw: str) -> ToolCall:
+    """Read a call's arguments as the model wrote them."""
+    try:
+        found: Any = json.loads(raw) if raw.strip() else {}
+    except (ValueError, RecursionError):
+        found = None
+    arguments = cast("dict[str, Any]", found) if isinstance(found, dict) else None
+    return ToolCall(id=id, name=name, arguments=arguments, raw=raw if arguments is None else "")
+
+
+class Size:
+    """Counts what an answer brings. ``add`` raises ModelRefused ``bad_answer`` past the limit."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+    def add(self, *texts: str | None) -> None:
+        self.bytes += sum(len(text) for text in texts if text)
+        if self.bytes > ANSWER_BYTES:
+            raise ModelRefused("bad_answer", f"an answer of more than {ANSWER_BYTES} bytes", http_status=200)

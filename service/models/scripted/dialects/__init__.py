@@ -1,0 +1,1 @@
+"""The wire formats that the scripted provider speaks."""

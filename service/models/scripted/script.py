@@ -1,0 +1,81 @@
+"""The turn, and what is answered in it: a function of scenario and request alone."""
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+
+from service.domain.models import TokenUsage
+from service.models.scripted import fill, tools
+from service.models.scripted.conversation import Reply, Request, Use
+from service.models.scripted.scenario import Action, Scenario, Stop
+
+_ID = re.compile(r"(?:call|toolu)_s(\d{1,6})x")
+
+
+def reply(scenario: Scenario, request: Request) -> Reply:
+    """Return the answer of ``scenario`` to ``request``."""
+    at = turn(scenario, request)
+    model = request.model.partition("@")[0]
+    body = json.dumps([scenario.name, model, at, request.answers, request.results, request.last_user[:2000]])
+    id_ = hashlib.sha256(body.encode()).hexdigest()[:20]
+    usage = scenario.usage or _usage(at)
+    text, uses, stop = _content(scenario, request, at, id_)
+    return Reply(
+        id_, model, text, uses, usage, scenario.thinking, stop, turn=at, piece_chars=scenario.piece_chars
+    )  # fmt: skip
+
+
+def turn(scenario: Scenario, request: Request) -> int:
+    """Return how many steps have been done: by the ids of calls where the agent keeps them, else by counting results.
+
+    Ids outlast a compaction that drops old results.
+    """
+    known = [int(found.group(1)) for id_ in request.results if (found := _ID.search(id_))]
+    if known:
+        return max(known) + 1
+    left, done = len(request.results), 0
+    while left > 0 and (step := scenario.step(done)) is not None:
+        left -= max(1, sum(action.say is None for action in step))
+        done += 1
+    return done + max(left, 0)
+
+
+def _content(scenario: Scenario, request: Request, at: int, id_: str) -> tuple[str, list[Use], Stop]:
+    if not request.offers and not request.code_mode:
+        return (*_spoken(scenario, request), scenario.final_stop) if not scenario.answers else _part(scenario, request)
+    if request.last_user.strip() == "Warmup":
+        return "Ready.", [], "end"
+    if (step := scenario.step(at)) is not None:
+        return *_acted(step, request, at, id_), "end"
+    ending = tools.finish(scenario.final, request, _call_id(at, 0, id_)) if scenario.final_stop == "end" else None
+    return scenario.final, [ending] if ending is not None else [], scenario.final_stop
+
+
+def _spoken(scenario: Scenario, request: Request) -> tuple[str, list[Use]]:
+    if request.schema is not None:
+        return json.dumps(fill.value(request.schema, request.schema)), []
+    return scenario.final, []
+
+
+def _part(scenario: Scenario, request: Request) -> tuple[str, list[Use], Stop]:
+    index = min(request.answers, len(scenario.answers) - 1)
+    return scenario.answers[index], [], "length" if index < len(scenario.answers) - 1 else scenario.final_stop
+
+
+def _acted(step: Sequence[Action], request: Request, at: int, id_: str) -> tuple[str, list[Use]]:
+    said = [action.say for action in step if action.say is not None]
+    uses = [tools.use(action, request, _call_id(at, n, id_)) for n, action in enumerate(step) if action.say is None]
+    return "\n".join(said), [use for use in uses if use is not None]
+
+
+def _call_id(at: int, n: int, id_: str) -> str:
+    return f"call_s{at:03d}x{n}{id_[:12]}"
+
+
+def _usage(at: int) -> TokenUsage:
+    """Figures that differ from turn to turn and kind to kind, so that a mix-up shows."""
+    return TokenUsage(
+        input_tokens=1000 + 100 * at, cached_input_tokens=200 * at, cache_write_tokens=30 + at,
+        output_tokens=50 + at, reasoning_tokens=7,
+    )  # fmt: skip
