@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+RESTART = 8
+"""Requests at once with which a provider is used again after an outage."""
+
 
 class BreakerState(StrEnum):
     CLOSED = "closed"
@@ -70,17 +73,20 @@ class Window:
 
 @dataclass(slots=True)
 class AdaptiveLimit:
-    """How many requests at once: doubles per round of successes at first, then one more per round; halves on a 429.
+    """How many requests at once: all that is allowed until the provider says 429, then half of what was under way.
 
-    A burst of 429 is one event: all its requests left under the same limit. So it halves at most once in ``settle_s``.
+    From there, and from ``RESTART`` after an outage, it doubles with each round of successes up to where it last was
+    good, and grows by one a round beyond. A burst of 429 is one event: it halves at most once in ``settle_s``.
     """
 
     most: int
-    limit: float = 8.0
-    """Before anything is known: a provider's smallest tier bears it, and doubling soon finds more."""
+    limit: float = 0.0
     settle_s: float = 2.0
-    _threshold: float = float("inf")
+    _threshold: float = 0.0
     _halved_at: float = float("-inf")
+
+    def __post_init__(self) -> None:
+        self.limit = self._threshold = float(self.most)
 
     @property
     def present(self) -> int:
@@ -93,14 +99,12 @@ class AdaptiveLimit:
         grown = 1.0 if self.limit < self._threshold else 1.0 / max(self.limit, 1.0)
         self.limit = min(float(self.most), self.limit + grown)
 
-    def limited(self, now: float) -> None:
+    def limited(self, now: float, in_use: int) -> None:
         if now - self._halved_at < self.settle_s:
             return
         self._halved_at = now
-        self.limit = max(1.0, min(self.limit, float(self.most)) / 2)
-        self._threshold = self.limit
+        self.limit = self._threshold = max(1.0, min(self.limit, float(in_use)) / 2)
 
     def restart(self) -> None:
-        """After an outage: from one up again, to where it was."""
-        self._threshold = max(1.0, min(self.limit, float(self.most)))
-        self.limit = 1.0
+        self._threshold = max(float(RESTART), self.limit)
+        self.limit = min(float(RESTART), self.limit)

@@ -26,6 +26,12 @@ _MARGIN = 20
 _ROUNDS = 4
 LIVE = "('provisioning', 'running', 'paused', 'awaiting_confirmation', 'collecting')"
 
+# Of a run `r`: a way to its model is not open to it now; a replay asks nobody. Whose breaker this is, is in
+# service.store.breakers: the one of the model's present credential.
+UNREACHABLE = """(r.model_id IS NOT NULL AND r.replay_of IS NULL AND EXISTS (
+    SELECT 1 FROM breakers b JOIN models m ON m.id = b.model_id
+    WHERE b.model_id = r.model_id AND b.state <> 'closed' AND b.credential_id = coalesce(m.credential_id, '')))"""
+
 # Of `c` (a project's candidate with its `place`), `p` (projects) and `live`.
 TURN = "c.priority DESC, coalesce(live.n, 0) + c.place, p.served_at NULLS FIRST, c.queued_at, c.id"
 
@@ -42,7 +48,7 @@ _CANDIDATES = text(f"""
         SELECT r.id, r.priority, r.queued_at, r.environment, r.runtime, r.limits,
                row_number() OVER (ORDER BY r.priority DESC, r.queued_at, r.id) AS place
         FROM runs r
-        WHERE r.project_id = p.id AND r.phase = 'queued' AND r.stop_requested_at IS NULL
+        WHERE r.project_id = p.id AND r.phase = 'queued' AND r.stop_requested_at IS NULL AND NOT {UNREACHABLE}
           AND r.environment = ANY(CAST(:environments AS text[]))
           AND coalesce(r.runtime, CASE WHEN p.untrusted THEN :safe_default ELSE :any_default END)
               = ANY(CASE WHEN p.untrusted THEN CAST(:safe AS text[]) ELSE CAST(:runtimes AS text[]) END)

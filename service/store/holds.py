@@ -7,13 +7,18 @@ from sqlalchemy import RowMapping, func, select, text
 from service.domain.placement import Capacity, too_large
 from service.domain.run_states import Phase
 from service.store import capacity
+from service.store.claims import UNREACHABLE
 from service.store.database import Tx
-from service.store.phases import change_phase
+from service.store.phases import change_phase, touch
 from service.store.tables import runs
 
 UNPLACEABLE = "no_host_offers_it"
 TOO_LARGE = "no_host_large_enough"
+PROVIDER_UNAVAILABLE = "provider_unavailable"
 _AT_ONCE = 200
+_FIRST_BACK = 4
+"""Runs of one model that are queued in the first seconds after its provider is back; doubles every few seconds."""
+_DOUBLES_EVERY_S = 5.0
 
 # Only while some host is up: with none at all, the queue itself is the right place to wait. Sizes as in
 # service.domain.placement: what a host did not report does not limit it.
@@ -34,6 +39,31 @@ _FREED = text(f"""
     SELECT r.id FROM runs r JOIN projects p ON p.id = r.project_id
     WHERE r.phase = 'held' AND r.hold ->> 'reason' IN ('{UNPLACEABLE}', '{TOO_LARGE}') AND {_FITS}
     ORDER BY r.queued_at LIMIT {_AT_ONCE}""")  # noqa: S608 - constants only
+
+_CUT_OFF = text(f"""
+    SELECT r.id, b.reason, b.manual, b.provider, b.opened_at, b.next_probe_at
+    FROM runs r JOIN models m ON m.id = r.model_id
+    JOIN breakers b ON b.model_id = m.id AND b.credential_id = coalesce(m.credential_id, '') AND b.state <> 'closed'
+    WHERE r.phase = 'queued' AND r.replay_of IS NULL ORDER BY r.queued_at LIMIT {_AT_ONCE}""")  # noqa: S608 - constants only
+_OUTDATED = text(f"""
+    SELECT r.id, b.reason, b.manual, b.provider, b.opened_at, b.next_probe_at
+    FROM runs r JOIN models m ON m.id = r.model_id
+    JOIN breakers b ON b.model_id = m.id AND b.credential_id = coalesce(m.credential_id, '') AND b.state = 'open'
+    WHERE r.phase = 'held' AND r.hold ->> 'reason' = '{PROVIDER_UNAVAILABLE}'
+      AND (r.hold ->> 'next_probe_at')::timestamptz IS DISTINCT FROM b.next_probe_at
+    ORDER BY r.queued_at LIMIT {_AT_ONCE}""")  # noqa: S608 - constants only
+# Ramping: how many of a model's runs may come back grows with the time since its breaker closed. One that has no breaker
+# (any more) is free at once.
+_BACK = text(f"""
+    SELECT id FROM (
+        SELECT r.id, b.updated_at, row_number() OVER (
+                   PARTITION BY r.model_id ORDER BY r.priority DESC, r.queued_at, r.id) AS place
+        FROM runs r LEFT JOIN models m ON m.id = r.model_id
+        LEFT JOIN breakers b ON b.model_id = m.id AND b.credential_id = coalesce(m.credential_id, '')
+        WHERE r.phase = 'held' AND r.hold ->> 'reason' = '{PROVIDER_UNAVAILABLE}' AND NOT {UNREACHABLE}) AS free
+    WHERE updated_at IS NULL
+       OR place <= {_FIRST_BACK} * power(2, least(20, extract(epoch FROM clock_timestamp() - updated_at) / :doubles_s))
+    ORDER BY place LIMIT {_AT_ONCE}""")  # noqa: S608 - constants only
 
 
 async def hold_unplaceable(tx: Tx, after_s: float) -> list[str]:
@@ -58,6 +88,45 @@ async def release_placeable(tx: Tx) -> list[str]:
             await change_phase(tx, run, Phase.QUEUED, hold=None)
             freed.append(run_id)
     return freed
+
+
+async def hold_cut_off(tx: Tx) -> list[str]:
+    """Hold queued runs whose model's breaker is not closed; they consume no attempt. Return their ids.
+
+    Those that are held already learn when the next probe is.
+    """
+    held: list[str] = []
+    for row in (await tx.execute(_OUTDATED)).mappings().all():
+        if await _locked(tx, row["id"], Phase.HELD) is not None:
+            await touch(tx, row["id"], hold=_outage(row))
+    for row in (await tx.execute(_CUT_OFF)).mappings().all():
+        run = await _locked(tx, row["id"], Phase.QUEUED)
+        if run is not None:
+            await change_phase(tx, run, Phase.HELD, hold=_outage(row))
+            held.append(row["id"])
+    return held
+
+
+async def release_cut_off(tx: Tx, *, doubles_every_s: float = _DOUBLES_EVERY_S) -> list[str]:
+    """Queue again runs whose provider is back: a few at first, then twice as many every ``doubles_every_s`` seconds."""
+    freed: list[str] = []
+    for run_id in (await tx.execute(_BACK, {"doubles_s": doubles_every_s})).scalars().all():
+        run = await _locked(tx, run_id, Phase.HELD)
+        if run is not None:
+            await change_phase(tx, run, Phase.QUEUED, hold=None)
+            freed.append(run_id)
+    return freed
+
+
+def _outage(row: RowMapping) -> dict[str, Any]:
+    why = row["reason"] or ("an operator has closed the way to it" if row["manual"] else "it fails")
+    probe = row["next_probe_at"]
+    return {
+        "reason": PROVIDER_UNAVAILABLE,
+        "detail": f"provider {row['provider']!r}: {why}",
+        "since": row["opened_at"].isoformat(),
+        "next_probe_at": None if probe is None else probe.isoformat(),
+    }
 
 
 async def _locked(tx: Tx, run_id: str, phase: Phase) -> RowMapping | None:

@@ -59,4 +59,7 @@ async def look_once(db: Database, times: Watching, warned: set[str]) -> list[str
     async with db.transaction() as tx:
         await holds.release_placeable(tx)
         await holds.hold_unplaceable(tx, times.hold_after_s)
+    async with db.transaction() as tx:
+        await holds.release_cut_off(tx)
+        await holds.hold_cut_off(tx)
     return lost
