@@ -93,6 +93,30 @@ class GraderSettings(BaseModel):
     """Runtimes for running candidates' programs, best first; the first one that the engine offers is taken."""
 
 
+class BridgeSettings(BaseModel):
+    """The worker's internal API, that only the API process calls: remote driving and shells."""
+
+    listen: str | None = Field(default=None, pattern=r"^[^\s:]+:[0-9]{1,5}$")
+    """``address:port`` of a private network where workers listen for the API process, for the two on different machines
+    or of different users; default: a Unix socket in the data directory. Not encrypted."""
+    token: SecretStr | None = None
+    """Secret that API and workers share; required with ``listen``."""
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """Raises ValueError in words where the token is missing."""
+        if self.listen is None:
+            return None
+        if not self.secret:
+            raise ValueError("WORKSTEAD_BRIDGE__LISTEN needs WORKSTEAD_BRIDGE__TOKEN")
+        host, _, port = self.listen.rpartition(":")
+        return host, int(port)
+
+    @property
+    def secret(self) -> str:
+        return "" if self.token is None else self.token.get_secret_value()
+
+
 class WebhookSettings(BaseModel):
     allow_private: bool = False
     """Webhooks may be http and go to private addresses: for tests and development only."""
@@ -124,6 +148,7 @@ class Settings(BaseSettings):
     worker: WorkerSettings = Field(default_factory=WorkerSettings)
     grader: GraderSettings = Field(default_factory=GraderSettings)
     webhooks: WebhookSettings = Field(default_factory=WebhookSettings)
+    bridge: BridgeSettings = Field(default_factory=BridgeSettings)
     log_level: str = "INFO"
     """Least serious log lines that are written: DEBUG, INFO, WARNING, ERROR."""
     crash_tests: bool = False

@@ -43,6 +43,7 @@ from service.store.secret_box import SecretBox
 from service.supervisor.children import ChildSpec
 from service.supervisor.postgres import EmbeddedPostgres
 from service.supervisor.serve import serve as supervise
+from service.workers.bridge import BridgePlace
 from service.workers.gauge import Machine, MachineGauge, Reserve
 from service.workers.grader import grading_queue
 from service.workers.heartbeat import Beating
@@ -192,6 +193,9 @@ async def _worker(settings: Settings, stack: AsyncExitStack) -> None:
     config = HostConfig(
         options.host_id, options.slots, settings.data_dir, backend.images.offered,
         facts={"untrusted_runtimes": list(await backend.untrusted_runtimes())},
+        bridge=BridgePlace.below(
+            settings.data_dir, options.host_id, settings.bridge.address, settings.bridge.secret
+        ),
         gauge=await _gauge(settings, backend, stack),
         beating=Beating(every_s=options.heartbeat_s),
         watching=Watching(stale_s=options.stale_s, lost_s=options.lost_s),

@@ -20,6 +20,8 @@ from service.store import attempts, hosts
 from service.store.database import Tx, retrying
 from service.store.rows import AttemptRow, HostRow
 from service.workers.attempt_loop import Patience
+from service.workers.bridge import FACT as BRIDGE
+from service.workers.bridge import BridgePlace, serve_bridge
 from service.workers.claims import Claims
 from service.workers.heartbeat import Beating, Gauge, HostTaken, NoGauge, heartbeat
 from service.workers.host_lock import host_flock
@@ -38,6 +40,8 @@ class HostConfig:
     lock_dir: Path
     environments: Callable[[], Awaitable[Sequence[str]]]
     """Names and ids of the images that this host can run, asked again every minute."""
+    bridge: BridgePlace | None = None
+    """Where this worker's internal API listens; null: its runs cannot be driven from outside."""
     facts: dict[str, Any] = field(default_factory=dict[str, Any])
     """E.g. ``untrusted_runtimes`` (service.store.rows.HostRow)."""
     gauge: Gauge = field(default_factory=NoGauge)
@@ -56,6 +60,7 @@ async def run_host(ctx: Context, config: HostConfig, stop: asyncio.Event) -> Non
     async with (
         host_flock(config.lock_dir, config.host_id, wait_s=config.lock_wait_s),
         ctx.db.session_lock(name, wait_s=config.lock_wait_s) as lock_lost,
+        serve_bridge(ctx, config.host_id, config.bridge) if config.bridge else contextlib.nullcontext(),
     ):
         host = await _register(ctx, config, new_id("wrk"))
         await Reaper(ctx, config.host_id).sweep(at_start=True)
@@ -73,13 +78,17 @@ async def run_host(ctx: Context, config: HostConfig, stop: asyncio.Event) -> Non
 
 async def _register(ctx: Context, config: HostConfig, epoch: str) -> HostRow:
     runtimes, environments = await _offer(ctx, config)
-    facts = config.facts | await config.gauge.read()
+    facts = config.facts | await config.gauge.read() | _bridge_fact(config)
     row = HostRow(config.host_id, epoch, config.slots, runtimes, environments, facts=facts)
 
     async def write(tx: Tx) -> HostRow:
         return await hosts.register(tx, row)
 
     return await retrying(ctx.db, write)
+
+
+def _bridge_fact(config: HostConfig) -> dict[str, Any]:
+    return {} if config.bridge is None else {BRIDGE: config.bridge.fact}
 
 
 async def _take_over(ctx: Context, host: HostRow) -> list[AttemptRow]:
