@@ -86,7 +86,9 @@ def path_allowed(spec: ServiceSpec, method: str, path: str) -> bool:
     and ``%``, because an upstream may unescape them and see another path than the pattern did.
     """
     segments = path.split("/")[1:]
-    plain = all(_is_plain(s) for s in segments[:-1]) and (segments[-1:] == [""] or _is_plain(segments[-1]))
+    if not segments:
+        return False
+    plain = all(_is_plain(s) for s in segments[:-1]) and (segments[-1] == "" or _is_plain(segments[-1]))
     return plain and any(method in call.methods and _matches(call.path.split("/")[1:], segments) for call in spec.allow)
 
 
