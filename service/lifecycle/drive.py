@@ -13,6 +13,7 @@ from typing import Any
 
 import structlog
 
+from service.domain.agents import Driver
 from service.domain.run_states import (
     INFRASTRUCTURE,
     AttemptState,
@@ -24,13 +25,18 @@ from service.domain.run_states import (
     decide_cause,
 )
 from service.lifecycle import evidence_record
+from service.lifecycle.agent_phase import Phase, inspect
 from service.lifecycle.context import Context
+from service.lifecycle.drivers import follow
 from service.lifecycle.failure import fail_attempt
-from service.lifecycle.recorder import Recorder
+from service.lifecycle.gate_watch import provider_failed, watch_gate, watch_silence
+from service.lifecycle.model_access import needs_gateway, open_gateway
 from service.lifecycle.stream import OutputPump, recorder_for
 from service.lifecycle.watchers import Deadline, ResourceWatch, watch_container, watch_stop
-from service.lifecycle.work import Work, load_work
-from service.sandboxes.contract import ContainerReport, EngineError, Exited, LauncherLost, Sandbox, SandboxGone
+from service.lifecycle.winding_down import stop_steps, wind_down
+from service.lifecycle.work import load_work
+from service.sandboxes.contract import ContainerReport, EngineError, Exited, SandboxGone
+from service.scaffolds.contract import AgentReport
 from service.store import attempts, runs
 from service.store.database import Tx, retrying
 from service.store.rows import AttemptRow
@@ -50,23 +56,7 @@ class _Ending:
     deadline: bool = False
     disk: bool = False
     stop: StopMode | None = None
-
-
-@dataclass(slots=True)
-class _Phase:
-    """One agent phase under way in this process."""
-
-    ctx: Context
-    attempt: AttemptRow
-    work: Work
-    sandbox: Sandbox
-    recorder: Recorder
-    pump: OutputPump
-    began: float
-
-    @property
-    def wall_s(self) -> float:
-        return self.work.seconds_since_start + asyncio.get_running_loop().time() - self.began
+    silent: bool = False
 
 
 async def drive(ctx: Context, attempt: AttemptRow) -> None:
@@ -81,13 +71,15 @@ async def drive(ctx: Context, attempt: AttemptRow) -> None:
         return
     recorder = recorder_for(ctx, work, attempt)
     pump = OutputPump(ctx, attempt, sandbox, recorder)
-    phase = _Phase(ctx, attempt, work, sandbox, recorder, pump, asyncio.get_running_loop().time())
+    phase = Phase(ctx, attempt, work, sandbox, recorder, pump, asyncio.get_running_loop().time())
+    if needs_gateway(work) and work.run.driver is Driver.KIT:
+        await open_gateway(ctx, attempt, work, sandbox, work.seconds_left)
     ending = await _first_ending(phase)
     evidence = await _evidence(phase, ending)
     await _end(phase, evidence, ending.exited)
 
 
-async def _first_ending(phase: _Phase) -> _Ending:
+async def _first_ending(phase: Phase) -> _Ending:
     ctx, work = phase.ctx, phase.work
     late = work.seconds_left <= 0
     deadline = Deadline(ctx.timing.drain_s if late else work.seconds_left)
@@ -95,15 +87,17 @@ async def _first_ending(phase: _Phase) -> _Ending:
     resources = ResourceWatch(
         ctx, phase.attempt, phase.sandbox, work.run.limits.disk_bytes, soft, work.run.memory_peak_bytes or 0
     )
-    exited, timed_out, stopped, full, died = await _race(
-        _exit_or_loss(phase),
+    exited, timed_out, stopped, full, silent, *others = await _race(
+        follow(phase),
         deadline.wait(),
         watch_stop(ctx, phase.attempt, phase.sandbox, deadline),
         resources.run(),
+        watch_silence(ctx, phase.attempt, phase.pump),
+        watch_gate(ctx, phase.attempt),
         _death(phase),
     )
-    del died  # the evidence asks the engine itself
-    ending = _Ending(deadline=timed_out is not None, disk=full is not None)
+    del others  # the evidence asks gateway and engine itself
+    ending = _Ending(deadline=timed_out is not None, disk=full is not None, silent=silent is not None)
     if exited is not None:
         ending.exited = exited.result()
     if stopped is not None:
@@ -127,40 +121,26 @@ async def _race(*coroutines: Coroutine[Any, Any, Any]) -> list[asyncio.Task[Any]
     return done
 
 
-async def _exit_or_loss(phase: _Phase) -> Exited | None:
-    """Return the program's exit, or None when the launcher is gone for good."""
-    loop = asyncio.get_running_loop()
-    lost_since: float | None = None
-    while True:
-        try:
-            return await phase.pump.run()
-        except LauncherLost as error:
-            now = loop.time()
-            lost_since = now if lost_since is None or phase.pump.wrote_since(lost_since) else lost_since
-            report, _ = await _inspect(phase.ctx, phase.sandbox)
-            alive = report is None or report.state is ContainerState.RUNNING
-            if not alive or now - lost_since > phase.ctx.timing.launcher_patience_s:
-                log.info("launcher_lost", run=phase.attempt.run_id, attempt=phase.attempt.n, error=str(error))
-                return None
-            await asyncio.sleep(phase.ctx.timing.retry_s)
-
-
-async def _death(phase: _Phase) -> ContainerReport:
+async def _death(phase: Phase) -> ContainerReport:
     """Return some time after the container's death: the output that the launcher sent before it comes first."""
     report = await watch_container(phase.ctx, phase.sandbox)
     await asyncio.sleep(phase.ctx.timing.drain_s)
     return report
 
 
-async def _evidence(phase: _Phase, ending: _Ending) -> Evidence:
-    report, engine_error = await _inspect(phase.ctx, phase.sandbox)
+async def _evidence(phase: Phase, ending: _Ending) -> Evidence:
+    report, engine_error = await inspect(phase.ctx, phase.sandbox)
     exited = ending.exited
     exit_report = exited.report if exited else None
     over = exited is not None and _too_late(phase, exited)
     completed = None
     if exit_report is not None and not over:
-        completed = phase.work.scaffold.completed(exit_report, phase.work.manifest, phase.recorder.report())
+        completed = phase.work.scaffold.completed(exit_report, phase.work.manifest, phase.report)
+    gate = await phase.ctx.models.state(phase.attempt.run_id, phase.attempt.n)
     return Evidence(
+        budget_exhausted=gate.budget_exhausted,
+        provider_failed=provider_failed(gate, phase.work.run.limits.wall_clock_s),
+        silent=ending.silent,
         exit=None if over else exit_report,
         completed=completed,
         container=report.state if report else ContainerState.RUNNING,
@@ -174,33 +154,23 @@ async def _evidence(phase: _Phase, ending: _Ending) -> Evidence:
     )
 
 
-def _too_late(phase: _Phase, exited: Exited) -> bool:
+def _too_late(phase: Phase, exited: Exited) -> bool:
     """Tell whether this exit came after the deadline while no worker watched: then the deadline is the cause."""
     waited = exited.waited_for_host_s
     return phase.work.seconds_left <= 0 and exited.report.wall_s - waited > phase.work.run.limits.wall_clock_s
 
 
-async def _inspect(ctx: Context, sandbox: Sandbox) -> tuple[ContainerReport | None, str | None]:
-    """Ask the engine, a few times; the second value says why there is no answer."""
-    pause, error = ctx.timing.retry_s, ""
-    for _ in range(ctx.timing.destroy_tries):
-        try:
-            return await sandbox.inspect(), None
-        except EngineError as e:
-            error = e.detail or e.type
-            await asyncio.sleep(pause)
-            pause *= 2
-    return None, error
-
-
-async def _end(phase: _Phase, evidence: Evidence, exited: Exited | None) -> None:
+async def _end(phase: Phase, evidence: Evidence, exited: Exited | None) -> None:
     ctx, attempt, cause = phase.ctx, phase.attempt, decide_cause(evidence)
     wall_s = phase.wall_s
     if cause in INFRASTRUCTURE:
         await phase.pump.close()
+        await ctx.models.close(attempt.run_id, attempt.n)
         await fail_attempt(ctx, attempt, cause, evidence_record.to_json(evidence))
         return
-    if cause in KILL_FIRST:
+    still_there = evidence.exit is None and (evidence.silent or evidence.budget_exhausted)
+    if cause in KILL_FIRST or still_there:
+        await _stop_gently(phase, cause)
         await _kill(phase)
     writing = asyncio.create_task(_write_end(phase, evidence, cause, wall_s, exited))
     try:
@@ -213,16 +183,30 @@ async def _end(phase: _Phase, evidence: Evidence, exited: Exited | None) -> None
     ctx.crash.reach("drive.decided")
 
 
+async def _stop_gently(phase: Phase, cause: EndedBecause) -> None:
+    """Take the model away; a program whose time is over, or that hangs, is told before it is killed."""
+    await phase.ctx.models.close(phase.attempt.run_id, phase.attempt.n)
+    if cause not in (EndedBecause.STOPPED, EndedBecause.CANCELLED) and phase.work.run.driver is Driver.KIT:
+        await wind_down(phase.sandbox, phase.pump, stop_steps(phase.attempt))
+
+
 async def _write_end(
-    phase: _Phase, evidence: Evidence, cause: EndedBecause, wall_s: float, exited: Exited | None
+    phase: Phase, evidence: Evidence, cause: EndedBecause, wall_s: float, exited: Exited | None
 ) -> None:
     ctx, attempt = phase.ctx, phase.attempt
     await phase.pump.close()
+    await ctx.models.close(attempt.run_id, attempt.n)
+    provenance = {**attempt.provenance, "reported": _reported(phase.report)}
     waited = exited.waited_for_host_s if exited else 0.0
 
     async def store(tx: Tx) -> None:
         await attempts.advance(
-            tx, attempt, AttemptState.ENDED, ended_because=cause, evidence=evidence_record.to_json(evidence)
+            tx,
+            attempt,
+            AttemptState.ENDED,
+            ended_because=cause,
+            evidence=evidence_record.to_json(evidence),
+            provenance=provenance,
         )
         await runs.update(tx, attempt.run_id, wall_s=wall_s, waited_for_host_s=waited)
         await runs.add_flags(tx, attempt.run_id, _flags(phase, evidence, cause, waited))
@@ -230,7 +214,16 @@ async def _write_end(
     await retrying(ctx.db, store, ctx.timing.database_patience_s)
 
 
-def _flags(phase: _Phase, evidence: Evidence, cause: EndedBecause, waited: float) -> list[Flag]:
+def _reported(report: AgentReport | None) -> dict[str, Any] | None:
+    if report is None:
+        return None
+    usage = None if report.usage is None else report.usage.model_dump()
+    cost = None if report.cost_usd is None else str(report.cost_usd)
+    said = {"status": report.status, "reason": report.reason[:2000], "text": report.text[:2000]}
+    return {**said, "usage": usage, "cost_usd": cost}
+
+
+def _flags(phase: Phase, evidence: Evidence, cause: EndedBecause, waited: float) -> list[Flag]:
     flags: list[Flag] = []
     if evidence.oom_kills and cause is EndedBecause.COMPLETED:
         flags.append(Flag.MEMORY_LIMIT_HIT)
@@ -241,7 +234,7 @@ def _flags(phase: _Phase, evidence: Evidence, cause: EndedBecause, waited: float
     return flags
 
 
-async def _kill(phase: _Phase) -> None:
+async def _kill(phase: Phase) -> None:
     # Collection kills again and insists on the engine's word.
     with contextlib.suppress(EngineError, SandboxGone):
         await phase.sandbox.kill()

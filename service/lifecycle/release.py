@@ -15,6 +15,7 @@ async def release(ctx: Context, attempt: AttemptRow) -> None:
     """Destroy the sandbox (the reaper does what fails here), revoke the run token, forget the spool."""
     if attempt.sandbox_id is not None:
         await destroy(ctx, attempt.sandbox_id)
+    await ctx.models.close(attempt.run_id, attempt.n)
     ctx.crash.reach("release.destroyed")
     ctx.spool(attempt).remove()
 

@@ -55,6 +55,7 @@ class OutputPump:
         self._work = asyncio.Event()
         self._room = asyncio.Event()
         self._last_write = -1e9
+        self._last_frame = asyncio.get_running_loop().time()
         self._write_s = 0.0
 
     async def run(self) -> Exited:
@@ -73,6 +74,11 @@ class OutputPump:
             reader.cancel()
             await asyncio.gather(reader, return_exceptions=True)
 
+    @property
+    def silent_s(self) -> float:
+        """Seconds since the program's last output, or since the watching began."""
+        return asyncio.get_running_loop().time() - self._last_frame
+
     def wrote_since(self, moment: float) -> bool:
         """Tell whether anything was stored after this moment of the loop's clock."""
         return self._last_write > moment
@@ -89,6 +95,7 @@ class OutputPump:
                 self._recorder.feed(item)
             except ValueError as error:  # from inside the sandbox: nothing of ours
                 raise LauncherLost("bad_frames", str(error)) from error
+            self._last_frame = asyncio.get_running_loop().time()
             self._work.set()
             while self._recorder.pending_bytes >= FULL_BYTES:
                 self._room.clear()
