@@ -58,8 +58,8 @@ bench: images ## benches of docs/benchmarks.md, one JSON line each (NAME=start r
 mutants: images ## show that each check fails when what it checks is broken (PART=name runs one file)
 	$(BIN)/python tools/mutants.py $(PART)
 
-images: engine ## build the sandbox images that are missing
-	$(BIN)/python sandbox_images/build.py
+images: engine ## build the sandbox images that are missing (IMAGE=kits/gemini_cli only that one; ALL=1 those on demand, too)
+	$(BIN)/python sandbox_images/build.py $(IMAGE) $(if $(ALL),--all)
 
 compose: images ## the service in containers, as compose.yaml says (ARGS=down stops it)
 	@bash tools/compose.sh $(ARGS)

@@ -1,6 +1,6 @@
 """Builds the sandbox images that are missing, parents first, under tags that name their content.
 
-``python sandbox_images/build.py [NAME …] [--print]``; the resolved table goes to ``.local/images.json``. Images carry
+``python sandbox_images/build.py [NAME …] [--all] [--print]``; without names and ``--all`` those on demand are left out. The resolved table goes to ``.local/images.json``. Images carry
 the labels ``org.workstead.image`` and ``org.workstead.content``, so that a host finds them by name without that file.
 """
 
@@ -37,13 +37,13 @@ def build(engine: Engine, catalogue: Catalogue, host: BuildHost, names: Sequence
     return table
 
 
-def resolve(engine: Engine, catalogue: Catalogue) -> Table:
+def resolve(engine: Engine, catalogue: Catalogue, names: Sequence[str] = ()) -> Table:
     """The same table without making anything; ``id`` is null for what is missing."""
     found = root_image.existing(engine, catalogue.root)
     if found is None:
         return {}
     table: Table = {ROOT: {"tag": found[1], "id": engine.image_id(found[1]), "from": found[0]}}
-    for image in catalogue.ordered():
+    for image in catalogue.ordered(names):
         tag = image.tag(str(table[image.parent]["tag"]))
         table[image.name] = {"tag": tag, "id": engine.image_id(tag)}
     return table
@@ -66,15 +66,18 @@ def build_one(engine: Engine, image: Image, parent_tag: str, host: BuildHost) ->
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="build the sandbox images that are missing")
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these and their parents")
+    parser.add_argument("--all", action="store_true", help="those on demand as well")
     parser.add_argument("--print", action="store_true", help="build nothing, print the table")
     chosen = parser.parse_args(argv)
+    catalogue = load()
+    names = list(catalogue.images) if chosen.all else chosen.names
     try:
         engine = Engine()
         if chosen.print:
-            print(json.dumps(resolve(engine, load()), indent=2))
+            print(json.dumps(resolve(engine, catalogue, names), indent=2))
             return 0
         with _only_one():
-            _record(build(engine, load(), this_machine(), chosen.names))
+            _record(build(engine, catalogue, this_machine(), names))
     except (BuildFailed, DockerException, ValueError) as error:
         print(f"images: {error}", file=sys.stderr)
         return 1

@@ -28,6 +28,8 @@ class Image:
     parent: str
     used_by: str
     folder: Path
+    on_demand: bool = False
+    """Built only when named or when a wanted image stands on it: large, and not needed by the tests and the demo."""
 
     def tag(self, parent_tag: str) -> str:
         """The tag that the present content of the folder, on that parent, has."""
@@ -47,12 +49,12 @@ class Catalogue:
     images: dict[str, Image]
 
     def ordered(self, names: Iterable[str] = ()) -> list[Image]:
-        """The named images (all, if none is named) and their parents, parents first.
+        """The named images (if none is named, all but those on demand) and their parents, parents first.
 
         Raises ValueError for an unknown name or a cycle.
         """
         done: dict[str, Image] = {}
-        for name in names or self.images:
+        for name in names or [name for name, image in self.images.items() if not image.on_demand]:
             self._visit(name, done, ())
         return list(done.values())
 
@@ -71,7 +73,8 @@ def load(path: Path = HERE / "images.toml") -> Catalogue:
     """Read the catalogue. Raises ValueError or KeyError where it is malformed."""
     table = tomllib.loads(path.read_text())
     images = {
-        name: Image(name, row["parent"], row["used_by"], path.parent / name) for name, row in table["images"].items()
+        name: Image(name, row["parent"], row["used_by"], path.parent / name, row.get("on_demand", False))
+        for name, row in table["images"].items()
     }
     return Catalogue(RootImage(**table["root"]), images)
 

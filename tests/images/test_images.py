@@ -11,19 +11,22 @@ from sandbox_images.build_host import FOLDER, BuildHost, this_machine
 from sandbox_images.catalogue import CONTENT_LABEL, NAME_LABEL, Catalogue, load
 from sandbox_images.engine import Engine
 from tests.images.containers import client, run_as_agent, traces
+from tests.images.kits import is_kit
 
 _CATALOGUE: Catalogue = load()
+_DEFAULT = [image.name for image in _CATALOGUE.ordered()]
+_WITH_SHELL = [name for name in _DEFAULT if not is_kit(name)]
 _LOCAL_AUTHORITIES = Path("/usr/local/share/ca-certificates")
 
 
-@pytest.mark.parametrize("name", _CATALOGUE.images)
+@pytest.mark.parametrize("name", _WITH_SHELL)
 def test_smoke(name: str, images: Table) -> None:
     script = (_CATALOGUE.images[name].folder / "smoke.sh").read_text()
     code, output = run_as_agent(str(images[name]["id"]), script)
     assert (code, "smoke passed" in output) == (0, True), output
 
 
-@pytest.mark.parametrize("name", _CATALOGUE.images)
+@pytest.mark.parametrize("name", _DEFAULT)
 def test_is_found_by_label(name: str, images: Table) -> None:
     row = images[name]
     with client() as engine:

@@ -75,7 +75,8 @@ class TestEngine:
 
 class TestImages:
     def catalogue(self, folder: Path) -> Path:
-        (folder / "images.toml").write_text("[images.base]\n[images.workbench]\n[images.documents]\n")
+        rows = "[images.base]\n[images.workbench]\n[images.documents]\n[images.rare]\non_demand = true\n"
+        (folder / "images.toml").write_text(rows)
         return folder / "images.toml"
 
     def test_all(self, tmp_path: Path) -> None:

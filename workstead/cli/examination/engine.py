@@ -57,7 +57,8 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 def examine_images(found: dict[str, str], catalogue: Path = CATALOGUE) -> Finding:
     """Say which sandbox images are there. ``found``: name → tag."""
-    known = list(tomllib.loads(catalogue.read_text())["images"]) if catalogue.exists() else list(NEEDED_IMAGES)
+    rows: dict[str, Any] = tomllib.loads(catalogue.read_text())["images"] if catalogue.exists() else {}
+    known = [name for name, row in rows.items() if not row.get("on_demand")]
     absent = [name for name in (*NEEDED_IMAGES, *known) if name not in found]
     said = ", ".join(sorted(found)) or "none"
     if absent:
