@@ -21,6 +21,12 @@ def items(value: object) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
+def kind_of(value: Mapping[str, Any]) -> str:
+    """Return the object's ``type``; empty where it is no text."""
+    kind = value.get("type")
+    return kind if isinstance(kind, str) else ""
+
+
 def text(value: object, most: int = 200) -> str | None:
     """Return a short string as it is, anything else as None."""
     return value if isinstance(value, str) and 0 < len(value) <= most else None

@@ -7,7 +7,7 @@ from typing import Any
 from service.domain.models import TokenUsage
 from service.gateway.dialects.contract import Answer
 from service.gateway.dialects.meters import parse
-from service.gateway.dialects.reading import count, items, mapping, text
+from service.gateway.dialects.reading import count, items, kind_of, mapping, text
 
 _SKIPPED = frozenset({b"ping", b"content_block_stop"})
 _STATE_ERRORS = frozenset({"overloaded_error", "rate_limit_error", "api_error", "timeout_error"})
@@ -82,7 +82,7 @@ class AnthropicTally:
         self._usage.update((key, value) for key, value in mapping(usage).items() if value is not None)
 
     def _block(self, block: Mapping[str, Any]) -> None:
-        if block.get("type") in _SERVER_BLOCKS:
+        if kind_of(block) in _SERVER_BLOCKS:
             mcp = block.get("type") == "mcp_tool_use"
             self._blocks["mcp" if mcp else text(block.get("name"), 64) or "unknown"] += 1
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from service.gateway.dialects.contract import Policy, ServerTool
-from service.gateway.dialects.reading import items, mapping
+from service.gateway.dialects.reading import items, kind_of, mapping
 from service.gateway.dialects.sieve import (
     REMOVED_URL,
     URL_SOURCE,
@@ -41,14 +41,12 @@ def sift(body: dict[str, Any], policy: Policy) -> tuple[dict[str, Any], Sequence
 
 def server_tool(entry: Entry) -> str | None:
     """Return the provider-side tool's name, or None for one that the client runs."""
-    kind = entry.get("type")
-    if kind is None:
+    if entry.get("type") is None:
         return None
-    if not isinstance(kind, str):
-        return "unknown:?"
+    kind = kind_of(entry)
     if _CLIENT.fullmatch(kind) or _HARMLESS.fullmatch(kind):
         return None
-    return kind if _SERVER.fullmatch(kind) else f"unknown:{kind[:64]}"
+    return kind if _SERVER.fullmatch(kind) else f"unknown:{kind[:64] or '?'}"
 
 
 def _tool(sieve: Sieve) -> Edit:

@@ -14,7 +14,7 @@ from service.gateway.dialects.meters import PassingMeter
 from service.gateway.dialects.reading import bound, count, estimated_tokens, mapping
 from service.gateway.dialects.sieve import UNCHANGED_POLICY
 
-_PATH = re.compile(r"/v1(?:beta)?/models/([A-Za-z0-9][A-Za-z0-9._/@+-]{0,199}):([A-Za-z]{1,40})")
+_PATH = re.compile(r"/v1(?:beta)?/models/((?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._/@+-]{0,199}):([A-Za-z]{1,40})")
 _VERBS = {
     "generateContent": "generate",
     "streamGenerateContent": "stream_generate",
@@ -64,7 +64,8 @@ class GeminiRules:
     def rewrite(
         self, route: Route, body: dict[str, Any], policy: Policy
     ) -> tuple[dict[str, Any], Sequence[ServerTool]]:
-        inner = mapping(field(body, "generateContentRequest")) if route.kind == "count_tokens" else {}
+        counted = field(body, "generateContentRequest") if route.kind == "count_tokens" else None
+        inner = mapping(counted)
         if inner:
             # It repeats the model, which is the path's business here.
             new, removed = sift({**inner, "model": f"models/{policy.upstream_id}"}, policy)

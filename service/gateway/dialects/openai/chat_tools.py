@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from service.gateway.dialects.contract import Policy, ServerTool
-from service.gateway.dialects.reading import mapping
+from service.gateway.dialects.reading import kind_of, mapping
 from service.gateway.dialects.sieve import REMOVED, REMOVED_URL, URL_SOURCE, Entry, Path, Sieve, replace, walk
 
 _CLIENT = frozenset({"function", "custom"})
@@ -30,10 +30,10 @@ def sift(body: dict[str, Any], policy: Policy) -> tuple[dict[str, Any], Sequence
 
 
 def _tool(entry: Entry, at: Path, sieve: Sieve) -> Any:
-    kind = entry.get("type")
-    if isinstance(kind, str) and kind in _CLIENT:
+    kind = kind_of(entry)
+    if kind in _CLIENT:
         return entry
-    return sieve.judge(f"unknown:{kind[:64] if isinstance(kind, str) else '?'}", entry, at)
+    return sieve.judge(f"unknown:{kind[:64] or '?'}", entry, at)
 
 
 def _denied(name: str, value: object, sieve: Sieve) -> bool:

@@ -9,7 +9,7 @@ from service.gateway.dialects.contract import Answer
 from service.gateway.dialects.meters import parse
 from service.gateway.dialects.openai.errors import error_of, is_state
 from service.gateway.dialects.openai.usage import responses_usage
-from service.gateway.dialects.reading import items, mapping, text
+from service.gateway.dialects.reading import items, kind_of, mapping, text
 
 _LAST = frozenset({"response.completed", "response.incomplete", "response.failed"})
 _SERVER_CALLS = {
@@ -60,7 +60,7 @@ class ResponsesTally:
         )
 
     def _take(self, event: Mapping[str, Any]) -> None:
-        kind = event.get("type")
+        kind = kind_of(event)
         if kind in _LAST:
             self._response(mapping(event.get("response")))
             self._complete = True
@@ -69,7 +69,7 @@ class ResponsesTally:
             self._calls.update(_calls([event.get("item")]))
         elif kind == "error":
             self._error = error_of(event.get("error")) or text(event.get("code")) or "error"
-        elif isinstance(kind, str) and kind.endswith((".delta", ".output_item.added")):
+        elif kind.endswith((".delta", ".output_item.added")):
             self._started = True
         elif kind == "response.created":
             self._response(mapping(event.get("response")))
@@ -84,5 +84,5 @@ class ResponsesTally:
 
 
 def _calls(output: list[Any]) -> Counter[str]:
-    kinds = (mapping(item).get("type") for item in output)
-    return Counter(_SERVER_CALLS[kind] for kind in kinds if isinstance(kind, str) and kind in _SERVER_CALLS)
+    kinds = (kind_of(mapping(item)) for item in output)
+    return Counter(_SERVER_CALLS[kind] for kind in kinds if kind in _SERVER_CALLS)

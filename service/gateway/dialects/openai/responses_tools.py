@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from service.gateway.dialects.contract import Policy, ServerTool
-from service.gateway.dialects.reading import items, mapping
+from service.gateway.dialects.reading import items, kind_of, mapping
 from service.gateway.dialects.sieve import (
     REMOVED,
     REMOVED_URL,
@@ -46,12 +46,10 @@ def sift(body: dict[str, Any], policy: Policy) -> tuple[dict[str, Any], Sequence
 
 def server_tool(entry: Entry) -> str | None:
     """Return the provider-side tool's name, or None for one that the client runs."""
-    kind = entry.get("type")
-    if not isinstance(kind, str):
-        return "unknown:?"
+    kind = kind_of(entry)
     if kind in _CLIENT or (kind == "shell" and _is_local(entry)):
         return None
-    return kind if kind in _SERVER or _WEB.fullmatch(kind) else f"unknown:{kind[:64]}"
+    return kind if kind in _SERVER or _WEB.fullmatch(kind) else f"unknown:{kind[:64] or '?'}"
 
 
 def _is_local(entry: Entry) -> bool:
@@ -80,14 +78,14 @@ def _restricted(entry: Entry, denied: Sequence[str]) -> Entry | None:
 
 
 def _item(item: Entry, at: Path, sieve: Sieve) -> Any:
-    if item.get("type") in _TOOL_ITEMS:
+    if kind_of(item) in _TOOL_ITEMS:
         return {**item, "tools": _tools(item.get("tools"), (*at, "tools"), sieve)} if "tools" in item else item
     if _in_tools(at):
         return item
     for key in ("image_url", "file_url"):
         if sieve.fetches(item.get(key)):
             sieve.drop(URL_SOURCE, at)
-            if item.get("type") in {"input_image", "input_file"}:
+            if kind_of(item) in {"input_image", "input_file"}:
                 return {"type": "input_text", "text": REMOVED_URL}
             return {k: v for k, v in item.items() if k != key}
     return item
@@ -125,8 +123,7 @@ def _choose(body: dict[str, Any], choice: Entry, gone: set[str]) -> None:
 
 
 def _names(choice: Entry, gone: set[str]) -> bool:
-    kind = choice.get("type")
-    return isinstance(kind, str) and _family(kind) in gone
+    return _family(kind_of(choice)) in gone
 
 
 def _family(name: str) -> str:
