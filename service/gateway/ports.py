@@ -1,10 +1,15 @@
 """What the forwarding of a request needs from its neighbours in the gateway; wiring gives it."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
+
+from service.domain.models import Cost, ModelSpec, TokenUsage
+
+Pricer = Callable[[ModelSpec, TokenUsage, Mapping[str, int]], Cost]
+"""Model, tokens, provider-side tool → uses."""
 
 
 class Purpose(StrEnum):

@@ -1,0 +1,90 @@
+"""One request and its answer, over ASGI: what the rest of the gateway needs of HTTP."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from service.gateway.auth import Refused
+from service.gateway.limits import GatewayLimits
+from service.gateway.targets import read_path, read_query
+
+
+class ClientGone(Exception):
+    """Nobody is there to be answered."""
+
+
+class Exchange:
+    def __init__(self, scope: Any, receive: Any, send: Any) -> None:
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self.method: str = scope["method"]
+        self.headers = [(n.decode("latin-1"), v.decode("latin-1")) for n, v in scope["headers"]]
+        self.started = False
+        self.ended = False
+        self._whole = False
+
+    @property
+    def shown_path(self) -> str:
+        """As it came, decoded: for guesses only."""
+        return str(self._scope["path"])
+
+    def path(self) -> str:
+        """Raises Refused (400)."""
+        return read_path(self._scope["raw_path"], self._scope["path"])
+
+    def query(self) -> dict[str, str]:
+        """Raises Refused (400)."""
+        return read_query(self._scope["query_string"])
+
+    def header(self, name: str) -> str | None:
+        return next((value for found, value in self.headers if found == name), None)
+
+    async def body(self, limits: GatewayLimits) -> bytes:
+        """Return the whole body. Raises Refused (413, 408), ClientGone."""
+        declared = self.header("content-length")
+        if declared is not None and declared.isdigit() and int(declared[:20]) > limits.max_body_bytes:
+            raise Refused(413, "body_too_large", f"a request may have {limits.max_body_bytes} bytes")
+        pieces, size = list[bytes](), 0
+        try:
+            async with asyncio.timeout(limits.body_s):
+                while not self._whole:
+                    message = await asyncio.wait_for(self._receive(), limits.body_idle_s)
+                    if message["type"] == "http.disconnect":
+                        raise ClientGone
+                    self._whole = not message.get("more_body", False)
+                    pieces.append(message.get("body", b""))
+                    size += len(pieces[-1])
+                    if size > limits.max_body_bytes:
+                        raise Refused(413, "body_too_large", f"a request may have {limits.max_body_bytes} bytes")
+        except TimeoutError:
+            raise Refused(408, "body_too_slow", "the request's body did not come in time") from None
+        return b"".join(pieces)
+
+    async def gone(self) -> None:
+        """Return when the client has left. Only after :meth:`body`, by one waiter."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    async def answer(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        """Answer as a whole. A body that was not read cannot be followed by another request."""
+        fixed = {"content-length": str(len(body))}
+        if not self._whole and self.method not in ("GET", "HEAD"):
+            fixed["connection"] = "close"
+        await self.start(status, [*headers.items(), *fixed.items()])
+        await self._send({"type": "http.response.body", "body": body if self.method != "HEAD" else b""})
+        self.ended = True
+
+    async def start(self, status: int, headers: Iterable[tuple[str, str]]) -> None:
+        self.started = True
+        encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+        await self._send({"type": "http.response.start", "status": status, "headers": encoded})
+
+    async def send(self, data: bytes) -> None:
+        """Send a piece of the body; returns when the client has taken enough of what was sent before."""
+        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+
+    async def end(self) -> None:
+        """End the answer. One that is never ended is broken off when the application returns."""
+        await self._send({"type": "http.response.body", "body": b""})
+        self.ended = True

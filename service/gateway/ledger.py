@@ -1,0 +1,77 @@
+"""Requests into the ledger: a row before anything leaves, and its settlement, which is never given up."""
+
+import asyncio
+import secrets
+
+import structlog
+
+from service.domain.errors import Unavailable
+from service.lifecycle.clock import Clock
+from service.store import model_requests
+from service.store.database import Database, Tx, retrying
+from service.store.rows_requests import NewRequest, Settlement, Spent
+
+SETTLERS = 4
+"""Settlements written at once: the rest of the pool's connections are for requests that begin."""
+FLUSH_S = 5.0
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Ledger:
+    """Memory is bounded by what is under way: while the database is away, nothing new can begin."""
+
+    def __init__(self, db: Database, gateway_id: str, clock: Clock | None = None) -> None:
+        self._db = db
+        self.gateway_id = gateway_id
+        self._clock = clock or Clock()
+        self._places = asyncio.Semaphore(SETTLERS)
+        self._open: dict[asyncio.Task[None], str | None] = {}
+
+    async def begin(self, new: NewRequest) -> int | None:
+        """Return the request's number in its run. Raises Unavailable, Gone (the attempt is over), NotFound."""
+        async with self._db.transaction() as tx:
+            return await model_requests.begin(tx, new, self._clock.now())
+
+    async def spent(self, run_id: str) -> Spent:
+        async with self._db.reading() as tx:
+            return await model_requests.spent(tx, run_id)
+
+    def settle(self, new: NewRequest, end: Settlement) -> None:
+        """Have the end written, in the background, as soon as the database takes it."""
+        task = asyncio.create_task(self._settle(new.id, end), name=f"settle {new.id}")
+        self._open[task] = new.run_id
+        task.add_done_callback(lambda done: self._open.pop(done, None))
+
+    async def flush(self, run_id: str | None = None, timeout_s: float = FLUSH_S) -> None:
+        """Wait for the settlements of a run (of all), at most ``timeout_s`` seconds."""
+        mine = [task for task, owner in self._open.items() if run_id is None or owner == run_id]
+        if mine:
+            await asyncio.wait(mine, timeout=timeout_s)
+
+    async def recover(self) -> int:
+        """Settle what a gateway of this name left behind: nobody knows how it went. Returns how many there were."""
+        end = Settlement(None, error="gateway_died")
+        count = 0
+        while True:
+            async with self._db.reading() as tx:
+                left = await model_requests.open_of_gateway(tx, self.gateway_id)
+            for request_id in left:
+                await self._settle(request_id, end)
+            count += len(left)
+            if not left:
+                return count
+
+    async def _settle(self, request_id: str, end: Settlement) -> None:
+        ts = self._clock.now()
+
+        async def write(tx: Tx) -> None:
+            await model_requests.settle(tx, request_id, end, ts)
+
+        while True:
+            try:
+                async with self._places:
+                    await retrying(self._db, write)
+                    return
+            except Unavailable as error:
+                log.warning("settlement_waits", request=request_id, why=error.type)
+                await asyncio.sleep(1 + secrets.randbelow(1000) / 1000)

@@ -1,0 +1,28 @@
+"""Bounds of the gateway. Seconds and bytes."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayLimits:
+    max_body_bytes: int = 32 << 20
+    """Of one request."""
+    stalled_s: float = 600.0
+    """Longest time without a byte of an answer, in either direction of it."""
+    connect_s: float = 10.0
+    """For a connection to a provider, TLS included."""
+    body_idle_s: float = 60.0
+    """Longest time without a byte of a request's body."""
+    body_s: float = 600.0
+    """For the whole body of a request."""
+    connections_per_run: int = 256
+    connections_upstream: int = 2000
+    retry_after_s: float = 120.0
+    """Most of a provider's Retry-After that is honoured."""
+    first_pause_s: float = 0.5
+    """Before the second try; doubles up to ``last_pause_s``, with jitter."""
+    last_pause_s: float = 30.0
+    local_patience_s: float = 600.0
+    """``provider_patience_s`` of callers that have no run."""
+    keep_dead_s: float = 900.0
+    """How long a listener whose run is over goes on to say so."""

@@ -1,0 +1,70 @@
+"""The sides of the gateway that are not planted in a sandbox: our own processes on a Unix socket, drivers on a port."""
+
+import hmac
+from collections.abc import Awaitable, Callable
+
+from service.domain.grants import GrantedModel
+from service.gateway.auth import Refused, presented
+from service.gateway.caller import Caller, own_caller
+from service.gateway.endpoints import Endpoints
+from service.gateway.exchange import Exchange
+from service.gateway.ports import Purpose
+
+PROJECT, PURPOSE, MODEL, RUN = (
+    "x-workstead-project",
+    "x-workstead-purpose",
+    "x-workstead-model",
+    "x-workstead-run",
+)
+"""Headers beside the service token: project id, purpose, names of catalogue models (separated by commas), and
+``<run id>/<attempt>`` where the request belongs to a run."""
+MAX_MODELS = 16
+FindModels = Callable[[str, list[str]], Awaitable[list[GrantedModel]]]
+"""Project id, names → the project's models of these names. Raises Unavailable."""
+
+
+class OwnSide:
+    """The Unix socket: the service token with headers that say for whom, or a run's own token (our loops)."""
+
+    def __init__(self, endpoints: Endpoints, token: str, find: FindModels, patience_s: float) -> None:
+        self._endpoints = endpoints
+        self._token = token.encode()
+        self._find = find
+        self._patience_s = patience_s
+
+    async def admit(self, exchange: Exchange) -> Caller:
+        """Raises Refused, Unavailable."""
+        token = presented(exchange.headers, exchange.query())
+        if not hmac.compare_digest(token.encode(errors="replace"), self._token):
+            return self._endpoints.by_token(token, public=False)
+        project = exchange.header(PROJECT)
+        try:
+            purpose = Purpose(exchange.header(PURPOSE) or "")
+        except ValueError:
+            raise Refused(400, "bad_purpose", f"{PURPOSE}: one of {', '.join(Purpose)}") from None
+        names = [name.strip() for name in (exchange.header(MODEL) or "").split(",") if name.strip()]
+        if not project or not names or len(names) > MAX_MODELS:
+            raise Refused(400, "bad_headers", f"{PROJECT} and {MODEL} are needed")
+        models = await self._find(project, names)
+        run_id, attempt = _run(exchange.header(RUN))
+        return own_caller(project, purpose, models, self._patience_s, run_id, attempt)
+
+
+class PublicSide:
+    """The TCP port: run tokens of attempts that are driven from outside."""
+
+    def __init__(self, endpoints: Endpoints) -> None:
+        self._endpoints = endpoints
+
+    async def admit(self, exchange: Exchange) -> Caller:
+        """Raises Refused (401)."""
+        return self._endpoints.by_token(presented(exchange.headers, exchange.query()), public=True)
+
+
+def _run(value: str | None) -> tuple[str | None, int | None]:
+    if value is None:
+        return None, None
+    run_id, _, attempt = value.partition("/")
+    if not run_id or not attempt.isascii() or not attempt.isdigit() or len(attempt) > 9:
+        raise Refused(400, "bad_headers", f"{RUN}: <run id>/<attempt>")
+    return run_id, int(attempt)

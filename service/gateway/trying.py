@@ -1,0 +1,129 @@
+"""One try at a provider: what it answers is passed on as it comes, or becomes a trouble that may be tried again."""
+
+import asyncio
+import time
+from dataclasses import dataclass
+
+from service.gateway.caller import Caller
+from service.gateway.dialects.contract import Meter
+from service.gateway.exchange import Exchange
+from service.gateway.headers import client_headers, upstream_headers
+from service.gateway.limits import GatewayLimits
+from service.gateway.ports import Slot, TryOutcome
+from service.gateway.record import Record
+from service.gateway.retries import RETRYABLE, outcome_of, retry_after_s
+from service.gateway.upstream import Upstream, UpstreamAnswer, UpstreamFailed
+from service.lifecycle.clock import Clock
+
+READ_OF_ERRORS = 64 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Nothing was passed on to the client yet."""
+
+    status: int
+    """For the client, once there are no more tries."""
+    type: str
+    cause: str
+    """For the ledger."""
+    detail: str
+    retry_after_s: float | None = None
+    final: bool = False
+    provider: bool = True
+    """The provider's doing."""
+
+
+@dataclass(slots=True)
+class Try:
+    upstream: Upstream
+    limits: GatewayLimits
+    clock: Clock
+    exchange: Exchange
+    caller: Caller
+    record: Record
+    slot: Slot
+
+    async def run(self, secret: str | None) -> Trouble | None:
+        """Return None once an answer was passed on, as a whole or as far as it came."""
+        record, asking = self.record, self.record.asking
+        credential = asking.rules.credential_headers(secret) if secret else dict[str, str]()
+        headers = upstream_headers(
+            self.exchange.headers, asking.model.spec.headers, credential, json_body=asking.route.json_body
+        )
+        method, private = self.exchange.method, asking.model.private
+        record.cut = True
+        try:
+            async with (
+                asyncio.timeout(self.limits.stalled_s) as idle,
+                self.upstream.ask(method, asking.url, headers, asking.body, private=private) as answer,
+            ):
+                record.seen(answer.headers)
+                trouble = await self._judge(answer)
+                if trouble is None:
+                    await self._relay(answer, secret, idle)
+                record.cut = False
+                return trouble
+        except TimeoutError:
+            return self._broken("upstream_stalled", 504, final=True)
+        except UpstreamFailed as failed:
+            record.cut = failed.reason == "upstream_cut"
+            return self._broken(failed.reason, 502, final=failed.reason == "upstream_not_public")
+
+    async def _judge(self, answer: UpstreamAnswer) -> Trouble | None:
+        """Return what is wrong with an answer that is not to be passed on."""
+        status, outcome = answer.status, outcome_of(answer.status)
+        said = f"the provider answers {status}"
+        if status in RETRYABLE:
+            await answer.start_of_body(READ_OF_ERRORS)  # so that the connection can be used again
+            asked = retry_after_s(answer.headers, self.clock.now())
+            self.slot.report(outcome, asked)
+            return Trouble(503, "provider_unavailable", f"provider_{status}", said, asked)
+        if outcome is TryOutcome.REJECTED:
+            self.slot.report(outcome)
+            return Trouble(400, "provider_rejected_credential", f"provider_{status}", said, final=True)
+        if 300 <= status < 400:
+            return Trouble(502, "upstream_redirect", "upstream_redirect", said, final=True)
+        return None
+
+    async def _relay(self, answer: UpstreamAnswer, secret: str | None, idle: asyncio.Timeout) -> None:
+        record, exchange, loop = self.record, self.exchange, asyncio.get_running_loop()
+        meter = self._meter(answer)
+        if answer.status < 400:
+            record.meter = meter
+        down = list(client_headers(answer.headers, secret).items())
+        async for piece in answer.pieces:
+            idle.reschedule(loop.time() + self.limits.stalled_s)
+            self.caller.activity.moved()
+            meter.feed(piece)
+            if record.first_token_s is None and meter.first_token_seen():
+                record.first_token_s = time.monotonic() - record.began
+            if not exchange.started:
+                record.status = answer.status
+                await exchange.start(answer.status, down)
+            await exchange.send(piece)
+        if not exchange.started:
+            record.status = answer.status
+            await exchange.start(answer.status, down)
+        self.slot.report(outcome_of(answer.status))
+        if answer.status >= 400:
+            record.fail(f"provider_{answer.status}", provider=False)
+        await exchange.end()
+
+    def _meter(self, answer: UpstreamAnswer) -> Meter:
+        asking = self.record.asking
+        return asking.rules.meter(
+            asking.route,
+            streaming=asking.facts.streaming,
+            content_type=answer.headers.get("content-type", ""),
+            content_encoding=answer.headers.get("content-encoding", ""),
+            spec=asking.model.spec,
+        )
+
+    def _broken(self, reason: str, status: int, *, final: bool) -> Trouble | None:
+        """What was passed on so far stays as it is: the client sees that it was cut."""
+        self.slot.report(TryOutcome.FAILED)
+        if not self.exchange.started:
+            return Trouble(status, "provider_unavailable", reason, f"the provider: {reason}", final=final)
+        self.record.fail(reason, provider=True)
+        return None
