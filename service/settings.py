@@ -10,6 +10,9 @@ from pydantic import BaseModel, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
+_KEYS = "WORKSTEAD_MODELS__CREDENTIALS"
+
+
 class RateSettings(BaseModel):
     """Per token, in each API process: calls per second, and how many at once."""
 
@@ -130,6 +133,16 @@ class WebhookSettings(BaseModel):
     """Failures in a row after which a webhook is disabled."""
 
 
+class ModelSettings(BaseModel):
+    allow_private: bool = False
+    """Models and services of every project may be http and at private addresses; an operator's always may."""
+    credentials_file: Path | None = None
+    """TOML file with the operator's own keys: sections [model] and [judge], provider = "key" or {key, base_url, projects};
+    mode 0600, read by the gateway only."""
+    credentials: dict[str, SecretStr] = Field(default_factory=dict[str, SecretStr])
+    """The same for models by environment: WORKSTEAD_MODELS__CREDENTIALS__ANTHROPIC=…; for the project ``default``."""
+
+
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="WORKSTEAD_", env_nested_delimiter="__", extra="ignore")
 
@@ -148,6 +161,7 @@ class Settings(BaseSettings):
     worker: WorkerSettings = Field(default_factory=WorkerSettings)
     grader: GraderSettings = Field(default_factory=GraderSettings)
     webhooks: WebhookSettings = Field(default_factory=WebhookSettings)
+    models: ModelSettings = Field(default_factory=ModelSettings)
     bridge: BridgeSettings = Field(default_factory=BridgeSettings)
     log_level: str = "INFO"
     """Least serious log lines that are written: DEBUG, INFO, WARNING, ERROR."""
@@ -171,9 +185,13 @@ class Settings(BaseSettings):
         password = self.database_password_file.read_text().rstrip("\n")
         return f"{user}:{quote(password, safe='')}@{where}"
 
-    def child_environment(self, **changed: str) -> dict[str, str]:
-        """Return this process's environment for a child of ours, with ``WORKSTEAD_<NAME>`` changed."""
-        return {**os.environ, **{f"WORKSTEAD_{name}": value for name, value in changed.items()}}
+    def child_environment(self, *, provider_keys: bool = False, **changed: str) -> dict[str, str]:
+        """Return this process's environment for a child of ours, with ``WORKSTEAD_<NAME>`` changed.
+
+        Providers' keys go to the one child that needs them, the gateway.
+        """
+        kept = {k: v for k, v in os.environ.items() if provider_keys or not k.upper().startswith(_KEYS)}
+        return {**kept, **{f"WORKSTEAD_{name}": value for name, value in changed.items()}}
 
     @property
     def blob_dir(self) -> Path:

@@ -16,6 +16,7 @@ from service.api.resources import (
     attempts,
     benchmarks,
     blobs,
+    breakers,
     changes,
     gradings,
     health,
@@ -24,11 +25,13 @@ from service.api.resources import (
     me,
     operations,
     projects,
+    models,
     run_events,
     runs,
     scaffolds,
     sessions,
     task_archives,
+    services,
     tasks,
     tickets,
     tokens,
@@ -42,6 +45,7 @@ RESOURCES = (
     blobs, task_archives, tasks, benchmarks, operations, scaffolds, agents, runs, run_events, attempts, artifacts,
     integrity, gradings, changes, tokens, tickets, me, sessions, health, hosts,
     projects, webhooks,
+    models, services, breakers,
 )  # fmt: skip
 EXPOSED = ["ETag", "Link", "Location", "Retry-After", "X-Request-Id", "Idempotent-Replay", "Upload-Offset",
            "RateLimit", "RateLimit-Policy"]  # fmt: skip
@@ -100,3 +104,4 @@ def describe() -> FastAPI:
         app.include_router(resource.router)
     problems.install(app)
     return app
+    app.include_router(models.shipped_router)

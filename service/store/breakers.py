@@ -4,15 +4,15 @@ database's."""
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 
 from service.domain.breakers import BreakerState
 from service.store.database import Tx
 from service.store.notifications import BREAKERS
 from service.store.phases import notify
-from service.store.rows_models import BreakerRow
-from service.store.tables_models import breakers
+from service.store.rows_models import BreakerRow, ModelRow
+from service.store.tables_models import breakers, models
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,18 @@ async def all_of(tx: Tx, project_id: str | None = None) -> list[BreakerRow]:
     if project_id is not None:
         query = query.where(breakers.c.project_id == project_id)
     return [BreakerRow.of(row) for row in (await tx.execute(query)).mappings()]
+
+
+async def with_models(tx: Tx, project_id: str) -> list[tuple[ModelRow, BreakerRow]]:
+    """Return the project's models with the breaker of their present credential, by name; at most 1 000."""
+    same = (breakers.c.model_id == models.c.id, breakers.c.credential_id == func.coalesce(models.c.credential_id, ""))
+    query = select(models, *(c.label(f"b_{c.name}") for c in breakers.c)).join(breakers, and_(*same))
+    query = query.where(models.c.project_id == project_id).order_by(models.c.name).limit(1000)
+    found: list[tuple[ModelRow, BreakerRow]] = []
+    for row in (await tx.execute(query)).mappings():
+        values: Any = {c.name: row[f"b_{c.name}"] for c in breakers.c}
+        found.append((ModelRow.of(row), BreakerRow.of(values)))
+    return found
 
 
 async def get(tx: Tx, way: Way) -> BreakerRow | None:
