@@ -60,7 +60,12 @@ async def _loop(phase: Phase) -> Exited:
     access = await loop_access(ctx, attempt, work)
     await open_gateway(ctx, attempt, work, phase.sandbox, work.seconds_left)
     context = plan_context(
-        work.agent, work.models, sample=work.run.sample, seconds=work.seconds_left, deadline_unix=_deadline(phase)
+        work.agent,
+        work.models,
+        sample=work.run.sample,
+        seconds=work.seconds_left,
+        deadline_unix=_deadline(phase),
+        policy=work.run.network.policy,
     )
     ended = await run_loop(ctx, attempt, work, phase.sandbox, context, access)
     phase.said = ended.report

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from service.domain.agents import AgentSettings, AgentSpec
 from service.domain.grants import GrantedModel
+from service.domain.tasks import NetworkPolicy
 from service.sandboxes.contract import HOME, OUTPUT_DIR, WORKSPACE
-from service.scaffolds.contract import ModelChoice, PlanContext
+from service.scaffolds.contract import PROXY, ModelChoice, PlanContext
 
 INSTRUCTION_FILE = f"{HOME}/instruction.md"
 
@@ -17,6 +18,7 @@ def plan_context(
     sample: int,
     seconds: float,
     deadline_unix: int,
+    policy: NetworkPolicy = NetworkPolicy.NONE,
     template: str | None = None,
 ) -> PlanContext:
     """``models``: the agent's own first. Raises Invalid ``bad_settings``."""
@@ -32,6 +34,7 @@ def plan_context(
         model=seen[0] if agent.model is not None and seen else None,
         side_models=seen[1:] if agent.model is not None else seen,
         settings=AgentSettings.of(agent.settings),
+        proxy=None if policy is NetworkPolicy.NONE else PROXY,
         template=template,
     )
 

@@ -168,6 +168,7 @@ async def _plan(ctx: Context, work: Work, deadline_unix: int, seconds: float) ->
         sample=work.run.sample,
         seconds=seconds,
         deadline_unix=deadline_unix,
+        policy=work.run.network.policy,
         template=None if template is None else await asyncio.to_thread(_template, ctx, template),
     )
     return work.scaffold.plan(work.task, work.agent, work.manifest, context)

@@ -14,6 +14,8 @@ from service.domain.models import Dialect, TokenUsage
 from service.domain.run_states import ExitReport
 from service.domain.tasks import TaskManifest
 
+PROXY = "http://127.0.0.1:81"
+"""The way out of network policies ``allowlist`` and ``web``, inside a sandbox."""
 GATEWAY = "http://127.0.0.1"
 """The gateway inside every sandbox: Anthropic and Gemini below it, OpenAI below ``/v1``, services below ``/services``."""
 
@@ -48,6 +50,8 @@ class PlanContext:
     model: ModelChoice | None = None
     side_models: Sequence[ModelChoice] = ()
     settings: AgentSettings = field(default_factory=AgentSettings)
+    proxy: str | None = None
+    """URL of the proxy inside the sandbox, where the network policy has one."""
     template: str | None = None
     """Text of the agent's own prompt template; null: the scaffold's shipped one."""
 

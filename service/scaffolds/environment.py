@@ -18,6 +18,22 @@ def base_environment(context: PlanContext) -> dict[str, str]:
         f"{PREFIX}INSTRUCTION_FILE": context.instruction_file,
         f"{PREFIX}DEADLINE_UNIX": str(context.deadline_unix),
         f"{PREFIX}SAMPLE": str(context.sample),
+        **({} if context.proxy is None else proxy_environment(context.proxy)),
+    }
+
+
+def proxy_environment(url: str) -> dict[str, str]:
+    """Return what programs, Node, npm and pip read to find the proxy."""
+    here = "127.0.0.1,localhost"
+    both = {"HTTP_PROXY": url, "HTTPS_PROXY": url, "NO_PROXY": here}
+    return {
+        **both,
+        **{name.lower(): value for name, value in both.items()},
+        "NODE_USE_ENV_PROXY": "1",
+        "npm_config_proxy": url,
+        "npm_config_https_proxy": url,
+        "npm_config_noproxy": here,
+        "PIP_PROXY": url,
     }
 
 
