@@ -153,8 +153,8 @@ async def _api(settings: Settings, stack: AsyncExitStack) -> None:
         max_archive_bytes=settings.api.max_archive_bytes,
         rates=Rates(**settings.api.rates.model_dump()),
         private_webhooks=settings.webhooks.allow_private,
-    )
         private_upstreams=settings.models.allow_private,
+    )
     box = SecretBox.at(settings.data_dir / "secrets" / "webhooks.key")
     blobs = BlobStore(settings.blob_dir)
     state = ApiState(db, notifications, blobs, config, reach=_crash_points(settings).reach, secrets=box)

@@ -23,15 +23,15 @@ from service.api.resources import (
     hosts,
     integrity,
     me,
+    models,
     operations,
     projects,
-    models,
     run_events,
     runs,
     scaffolds,
+    services,
     sessions,
     task_archives,
-    services,
     tasks,
     tickets,
     tokens,
@@ -43,9 +43,9 @@ from service.api.state import ApiState
 API_VERSION = "1"
 RESOURCES = (
     blobs, task_archives, tasks, benchmarks, operations, scaffolds, agents, runs, run_events, attempts, artifacts,
+    models, services, breakers,
     integrity, gradings, changes, tokens, tickets, me, sessions, health, hosts,
     projects, webhooks,
-    models, services, breakers,
 )  # fmt: skip
 EXPOSED = ["ETag", "Link", "Location", "Retry-After", "X-Request-Id", "Idempotent-Replay", "Upload-Offset",
            "RateLimit", "RateLimit-Policy"]  # fmt: skip
@@ -102,6 +102,6 @@ def describe() -> FastAPI:
     )
     for resource in RESOURCES:
         app.include_router(resource.router)
+    app.include_router(models.shipped_router)
     problems.install(app)
     return app
-    app.include_router(models.shipped_router)

@@ -173,8 +173,8 @@ RunsRead = Annotated[Caller, Depends(scope("runs:read"))]
 RunsWrite = Annotated[Caller, Depends(scope("runs:write"))]
 GradingsRead = Annotated[Caller, Depends(scope("gradings:read"))]
 GradingsWrite = Annotated[Caller, Depends(scope("gradings:write"))]
-Admin = Annotated[Caller, Depends(scope("admin"))]
 ModelsAdmin = Annotated[Caller, Depends(scope("models:admin"))]
+Admin = Annotated[Caller, Depends(scope("admin"))]
 
 
 async def _state(request: Request) -> ApiState:

@@ -32,9 +32,9 @@ class ApiConfig:
     """Most archives that this process receives at once."""
     private_webhooks: bool = False
     """Webhooks may be http and go to private addresses: tests and development."""
-    max_streams: int = 500
     private_upstreams: bool = False
     """Models and services of every project may be http and at private addresses, not only an operator's."""
+    max_streams: int = 500
     """Most event streams and long polls at once in this process."""
     rates: Rates = field(default_factory=Rates)
     """How often one token may call."""
