@@ -1,14 +1,12 @@
 """Complete lines that are JSON objects, out of a byte stream; whatever is not stays output only."""
 
-import json
-import math
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
+from service.domain.json_objects import parse_object
 from service.domain.limits import MIB
 
 MAX_LINE_BYTES = MIB
-MAX_DEPTH = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,40 +54,3 @@ class LineSplitter:
             self.skipping = True
         else:
             self.carry += part
-
-
-def parse_object(line: bytes) -> dict[str, Any] | None:
-    """Return the line's JSON object if a database can hold it: finite numbers, bounded depth; else None."""
-    if not line.lstrip().startswith(b"{"):
-        return None
-    try:
-        value = json.loads(line, parse_constant=_refuse, parse_float=_finite)
-    except (ValueError, RecursionError):
-        return None
-    return cast(dict[str, Any], value) if isinstance(value, dict) and _shallow(cast(Any, value)) else None
-
-
-def _refuse(name: str) -> Any:
-    raise ValueError(name)
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError("not finite")
-    return value
-
-
-def _shallow(value: Any) -> bool:
-    level: list[Any] = [value]
-    for _ in range(MAX_DEPTH):
-        level = [child for item in level for child in _children(item)]
-        if not level:
-            return True
-    return False
-
-
-def _children(item: Any) -> list[Any]:
-    if isinstance(item, dict):
-        return list(cast(dict[str, Any], item).values())
-    return cast(list[Any], item) if isinstance(item, list) else []

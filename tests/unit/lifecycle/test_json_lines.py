@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.lifecycle.json_lines import MAX_LINE_BYTES, JsonLine, LineSplitter, parse_object
+from service.domain.json_objects import parse_object
+from service.lifecycle.json_lines import MAX_LINE_BYTES, JsonLine, LineSplitter
 
 
 @pytest.mark.parametrize(
