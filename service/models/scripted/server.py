@@ -111,9 +111,10 @@ async def _send(
             await _hung_up(receive, out.stall_s)
         transport.close()
         return
-    await send({"type": "http.response.body", "body": b"", "more_body": False})
     if exchange is not None:
+        # Before the last byte: who has read the whole answer may look at once.
         exchange.complete = not transport.is_closing()
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 async def _hung_up(receive: ASGIReceiveCallable, seconds: float) -> None:

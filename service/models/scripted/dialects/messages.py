@@ -43,7 +43,7 @@ def stream(reply: Reply) -> Iterator[bytes]:
     """Yield the frames of a streamed answer."""
     start = _message(reply)
     if reply.tells_usage:
-        start["usage"] = usage(reply) | {"output_tokens": 1}
+        start["usage"] = usage(reply) | {"output_tokens": 1, "output_tokens_details": {"thinking_tokens": 0}}
     yield named({"type": "message_start", "message": start})
     yield named({"type": "ping"})
     for index, (kind, value) in enumerate(_blocks(reply)):
