@@ -15,7 +15,7 @@ from tests.api.test_events import SSE, collect, frames, opened
 
 LISTS = (
     *("/v1/runs?total=true", "/v1/tasks", "/v1/agents", "/v1/scaffolds", "/v1/tokens", "/v1/benchmarks"),
-    *("/v1/operations", "/v1/gradings", "/v1/changes"),
+    *("/v1/operations", "/v1/gradings", "/v1/changes", "/v1/models", "/v1/services", "/v1/breakers"),
 )
 BODIES: dict[str, Any] = {
     "/v1/runs/{run_id}/stop": {"mode": "discard"},
@@ -48,6 +48,7 @@ async def everything(one: Tenant) -> dict[str, str]:
         "token_id": token["id"],
         "host_id": "host-1",
         **await _webhook(one),
+        **await _models(one),
         "project_id": one.project_id,
     }
 
@@ -69,6 +70,14 @@ async def _webhook(one: Tenant) -> dict[str, str]:
     webhook = await one.post("/v1/webhooks", {"url": "https://hooks.example.com/", "events": ["*"]})
     delivery = await one.post(f"/v1/webhooks/{webhook['id']}/test", None, 202)
     return {"webhook_id": webhook["id"], "delivery_id": delivery["id"]}
+
+
+async def _models(one: Tenant) -> dict[str, str]:
+    spec = {"name": "acme/one", "provider": "acme", "upstream_id": "one", "dialect": "openai"}
+    model = await one.post("/v1/models", {**spec, "base_url": "https://api.acme.example.com/v1"})
+    service = await one.post("/v1/services", {"name": "search", "base_url": "https://search.example.com"})
+    await one.client.put(f"/v1/breakers/{model['id']}", json={"state": "open"})
+    return {"model_id": model["id"], "service_id": service["id"]}
 
 
 def _targets() -> list[tuple[str, str]]:
