@@ -28,6 +28,10 @@ def objects(value: Any) -> list[Object]:
     return [obj(one) for one in cast(list[Any], value) if isinstance(one, dict)] if isinstance(value, list) else []
 
 
+def strings(value: Any) -> list[str]:
+    return [one for one in cast(list[Any], value) if isinstance(one, str)] if isinstance(value, list) else []
+
+
 def text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 

@@ -1,0 +1,1 @@
+"""Claude Code: the real program, in print mode."""

@@ -1,0 +1,1 @@
+"""Codex CLI: the real program, ``codex exec``."""

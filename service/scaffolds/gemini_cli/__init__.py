@@ -1,0 +1,1 @@
+"""Gemini CLI: the real program, without a terminal."""

@@ -1,0 +1,74 @@
+"""Scaffold kind ``gemini_cli``: Gemini CLI without a terminal, one JSON object per line."""
+
+import json
+from typing import Any
+
+from service.domain.agents import AgentSettings, AgentSpec, Driver, ScaffoldManifest, StopStep
+from service.domain.models import Dialect
+from service.domain.run_states import ExitReport
+from service.domain.tasks import TaskManifest
+from service.scaffolds import efforts, programs
+from service.scaffolds.contract import GATEWAY, AgentReport, LineParser, Plan, PlanContext
+from service.scaffolds.gemini_cli.parser import GeminiParser
+from service.scaffolds.prompts import prompt_for
+
+SETTINGS_FILE = ".gemini-system/settings.json"
+"""Below HOME. Of the highest rank, so that a task's own ``.gemini/settings.json`` does not change where it connects."""
+STOP = (StopStep(signal="TERM", wait_s=3),)
+"""The program ignores signals while a tool runs, so a ladder would only take time."""
+
+
+class GeminiCliScaffold:
+    driver = Driver.KIT
+
+    def check(self, manifest: ScaffoldManifest) -> None:
+        programs.check_manifest(manifest)
+
+    def plan(self, task: TaskManifest, agent: AgentSpec, manifest: ScaffoldManifest, context: PlanContext) -> Plan:
+        del agent
+        settings = context.settings
+        programs.check_settings(settings, manifest.kind, takes=("max_turns",))
+        model = programs.model_of(context, manifest.kind, (Dialect.GEMINI,))
+        effort = efforts.resolve(settings, model, ())
+        prompt = prompt_for(task, context)
+        written = [programs.home_file(context, SETTINGS_FILE, _settings(settings))]
+        if settings.system_prompt is not None:
+            # What the program adds to its own system prompt as the user's memory.
+            written.append(programs.home_file(context, ".gemini/GEMINI.md", settings.system_prompt.encode()))
+        command = programs.Command(
+            argv=[
+                *("/opt/kit/bin/gemini", "--skip-trust", "--output-format", "stream-json", "--approval-mode", "yolo"),
+                *("-m", model.upstream_id),
+            ],
+            env={
+                "GOOGLE_GEMINI_BASE_URL": GATEWAY,
+                "GEMINI_CLI_SYSTEM_SETTINGS_PATH": f"{context.home}/{SETTINGS_FILE}",
+                "GEMINI_CLI_NO_RELAUNCH": "true",
+                "SHELL": "/bin/bash",
+            },
+            stdin=prompt.data,
+            token_variables=("GEMINI_API_KEY",),
+            written=written,
+            provenance={**prompt.provenance(), **effort.provenance()},
+            stop=STOP,
+        )
+        return programs.plan_of(command, manifest, context)
+
+    def line_parser(self, manifest: ScaffoldManifest) -> LineParser | None:
+        del manifest
+        return GeminiParser()
+
+    def completed(self, exit: ExitReport, manifest: ScaffoldManifest, report: AgentReport | None) -> bool:
+        return programs.ended_well(exit, manifest, report)
+
+
+def _settings(settings: AgentSettings) -> bytes:
+    value: dict[str, Any] = {
+        # Without a type the program refuses a base URL of ours.
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        "privacy": {"usageStatisticsEnabled": False},
+        "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
+    }
+    if settings.max_turns is not None:
+        value["model"] = {"maxSessionTurns": settings.max_turns}
+    return json.dumps(value, indent=1).encode()
