@@ -17,11 +17,26 @@ from service import logs
 from service.api import schema
 from service.api.app import create_app
 from service.api.auth import page_caller
+from service.api.bridge import BridgeClient
 from service.api.rate_limits import Rates
 from service.api.server import uvicorn_config
 from service.api.state import ApiConfig, ApiState
 from service.dashboard.app import install as install_pages
 from service.dashboard.visitor import Dashboard
+from service.domain.grants import GrantedModel
+from service.gateway.breaker import Gates
+from service.gateway.credentials import Vault
+from service.gateway.deployment_keys import read_deployment_keys
+from service.gateway.forwarding import Parts
+from service.gateway.front import NoServices
+from service.gateway.http_server import HttpServing
+from service.gateway.ledger import Ledger
+from service.gateway.limits import GatewayLimits
+from service.gateway.place import CONTROL, KEY, Place
+from service.gateway.preload import preload
+from service.gateway.pricing import cost_of
+from service.gateway.process import Gateway
+from service.gateway.upstream import Upstream
 from service.lifecycle.context import Context
 from service.lifecycle.crash_points import CrashPoints
 from service.lifecycle.grade import GradeContext
@@ -34,16 +49,20 @@ from service.sandboxes.docker.room_host import open_rooms
 from service.sandboxes.docker.rooms import EngineRooms, RoomsConfig
 from service.sandboxes.docker.warm_pool import WarmPool
 from service.settings import Settings
-from service.store import blob_refs, changes, idempotency, migrate, operations, projects, tokens
+from service.store import blob_refs, changes, idempotency, migrate, operations, projects, run_models, tokens
+from service.store.blob_files import share
 from service.store.blobs import BlobStore
 from service.store.database import Database
 from service.store.events import EventLog
 from service.store.notifications import Notifications
+from service.store.sealed_box import OpeningKey
 from service.store.secret_box import SecretBox
+from service.supervisor.account import GATEWAY_USER, become, require_reachable, system_account
 from service.supervisor.children import ChildSpec
 from service.supervisor.postgres import EmbeddedPostgres
 from service.supervisor.serve import serve as supervise
 from service.workers.bridge import BridgePlace
+from service.workers.gateway_link import GatewayLink
 from service.workers.gauge import Machine, MachineGauge, Reserve
 from service.workers.grader import grading_queue
 from service.workers.heartbeat import Beating
@@ -65,6 +84,8 @@ def run_serve(settings: Settings) -> None:
     settings.deployment_id()
     env = settings.child_environment(API__PORT=str(port), DATA_DIR=str(settings.data_dir))
     children = [ChildSpec(n, [sys.executable, "-m", "service", n], env) for n in ("api", "worker", "grader")]
+    with_keys = settings.child_environment(provider_keys=True, DATA_DIR=str(settings.data_dir))
+    children.insert(1, ChildSpec("gateway", [sys.executable, "-m", "service", "gateway"], with_keys))
 
     def prepare(database_url: str) -> None:
         migrate.upgrade(database_url)
@@ -83,6 +104,10 @@ def run_api(settings: Settings) -> None:
 
 def run_worker(settings: Settings) -> None:
     _run(settings, _worker)
+
+
+def run_gateway(settings: Settings) -> None:
+    _run(settings, _gateway)
 
 
 def run_grading(settings: Settings) -> None:
@@ -157,7 +182,10 @@ async def _api(settings: Settings, stack: AsyncExitStack) -> None:
     )
     box = SecretBox.at(settings.data_dir / "secrets" / "webhooks.key")
     blobs = BlobStore(settings.blob_dir)
-    state = ApiState(db, notifications, blobs, config, reach=_crash_points(settings).reach, secrets=box)
+    state = ApiState(
+        db, notifications, blobs, config, reach=_crash_points(settings).reach, secrets=box,
+        bridge=BridgeClient(settings.bridge.secret),
+    )  # fmt: skip
     app = create_app(state)
     install_pages(app, Dashboard(db, page_caller))
     server = uvicorn.Server(uvicorn_config(app, settings.api.host, settings.api.port))
@@ -189,7 +217,7 @@ async def _worker(settings: Settings, stack: AsyncExitStack) -> None:
     stack.push_async_callback(warm.close)
     context = Context(
         db, notifications, EventLog(blobs), blobs, Sandboxes(backend), settings.data_dir / "spool",
-        warm=warm, crash=_crash_points(settings),
+        warm=warm, models=await _gateway_link(settings, stack), crash=_crash_points(settings),
     )  # fmt: skip
     config = HostConfig(
         options.host_id, options.slots, settings.data_dir, backend.images.offered,
@@ -202,6 +230,50 @@ async def _worker(settings: Settings, stack: AsyncExitStack) -> None:
         watching=Watching(stale_s=options.stale_s, lost_s=options.lost_s),
     )  # fmt: skip
     await run_host(context, config, _signalled())
+
+
+async def _gateway_link(settings: Settings, stack: AsyncExitStack) -> GatewayLink:
+    link = GatewayLink(settings.gateway_dir / CONTROL)
+    linking = asyncio.create_task(link.run(), name="gateway link")
+    stack.callback(linking.cancel)
+    return link
+
+
+async def _gateway(settings: Settings, stack: AsyncExitStack) -> None:
+    """Take what only root can, then give root up, for good, before the first request is served."""
+    account, options = system_account(GATEWAY_USER), settings.gateway
+    require_reachable(settings.data_dir, account)
+    place = Place.take(settings.gateway_dir, (account.uid, account.gid) if account.switch else None)
+    stack.callback(place.close)
+    key = OpeningKey.at(place.directory / KEY)
+    keys = read_deployment_keys(settings.models.credentials_file, settings.models.credentials)
+    BlobStore(settings.blob_dir)
+    if account.switch:
+        share(settings.blob_dir, account.gid)
+    db, notifications = await _database(settings, stack)
+    vault, gates = Vault(db, key, keys), Gates(db, notifications)
+    await vault.register()
+    limits = GatewayLimits(
+        max_body_bytes=options.max_body_bytes,
+        stalled_s=options.stalled_s,
+        connections_per_run=options.connections_per_run,
+    )
+    upstream = Upstream(limits, allow_private=settings.models.allow_private)
+    stack.push_async_callback(upstream.close)
+    public = None
+    if options.public_port is not None:
+        public = socket.create_server((options.public_host, options.public_port))
+        stack.callback(public.close)
+
+    async def find(project_id: str, names: list[str]) -> list[GrantedModel]:
+        async with db.reading() as tx:
+            return await run_models.granted_models(tx, project_id, names)
+
+    parts = Parts(Ledger(db, settings.worker.host_id), upstream, gates, vault, cost_of, limits)
+    serving = HttpServing(limits.connections_per_run)
+    preload()
+    become(account)
+    await Gateway(parts, NoServices(), place, find, serving, public, beside=(gates.run,)).run(_signalled())
 
 
 async def _gauge(settings: Settings, backend: DockerBackend, stack: AsyncExitStack) -> MachineGauge:
@@ -274,5 +346,6 @@ def _free_port(host: str) -> int:
 
 
 COMMANDS: dict[str, Callable[[Settings], None]] = {
-    "serve": run_serve, "api": run_api, "worker": run_worker, "grader": run_grading, "migrate": run_migrate,
+    "serve": run_serve, "api": run_api, "worker": run_worker, "gateway": run_gateway, "grader": run_grading,
+    "migrate": run_migrate,
 }  # fmt: skip

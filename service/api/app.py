@@ -18,10 +18,12 @@ from service.api.resources import (
     blobs,
     breakers,
     changes,
+    driving,
     gradings,
     health,
     hosts,
     integrity,
+    leases,
     me,
     models,
     operations,
@@ -45,7 +47,7 @@ RESOURCES = (
     blobs, task_archives, tasks, benchmarks, operations, scaffolds, agents, runs, run_events, attempts, artifacts,
     models, services, breakers,
     integrity, gradings, changes, tokens, tickets, me, sessions, health, hosts,
-    projects, webhooks,
+    projects, webhooks, leases, driving,
 )  # fmt: skip
 EXPOSED = ["ETag", "Link", "Location", "Retry-After", "X-Request-Id", "Idempotent-Replay", "Upload-Offset",
            "RateLimit", "RateLimit-Policy"]  # fmt: skip

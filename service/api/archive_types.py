@@ -1,5 +1,6 @@
 """The media types of task archives, and the route that takes them where another takes JSON."""
 
+import re
 from typing import Any
 
 from fastapi.routing import APIRoute
@@ -22,6 +23,7 @@ REQUEST_BODY: dict[str, Any] = {
     "requestBody": {"content": {name: {"schema": {"type": "string", "format": "binary"}} for name in ARCHIVE_TYPES}}
 }
 PATH = "/v1/tasks"
+_FILE = re.compile(r"/v1/runs/[^/]+/files/.")
 
 
 def archive_kind(headers: Headers) -> ArchiveKind | None:
@@ -31,6 +33,11 @@ def archive_kind(headers: Headers) -> ArchiveKind | None:
 def is_archive_upload(scope: Scope) -> bool:
     """Tell whether a request brings an archive, whose size has a limit of its own."""
     return scope["method"] == "POST" and scope["path"] == PATH and archive_kind(Headers(scope=scope)) is not None
+
+
+def is_file_write(scope: Scope) -> bool:
+    """Tell whether a request writes a file into a run's sandbox."""
+    return scope["method"] == "PUT" and _FILE.match(scope["path"]) is not None
 
 
 class ArchiveRoute(APIRoute):

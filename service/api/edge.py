@@ -15,9 +15,10 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api.archive_types import is_archive_upload
+from service.api.archive_types import is_archive_upload, is_file_write
 from service.api.charging import charged_headers
 from service.api.problems import MEDIA_TYPE, BodyRefused, clean, problem, with_request_id
+from service.lifecycle.bridge_frames import MAX_BODY
 
 log = structlog.stdlib.get_logger()
 
@@ -26,7 +27,7 @@ MAX_AUTHORIZATION = 512
 BODY_WAIT_S = 30.0
 """Most seconds between two pieces of a request's body."""
 BODY_TOTAL_S = 120.0
-"""Most seconds for a whole body that is neither a blob nor an archive."""
+"""Most seconds for a whole body that is neither a blob, a file nor an archive."""
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}\Z")
 _TOKEN_NAMES = frozenset({"token", "access_token", "api_key", "apikey", "authorization", "bearer", "key", "secret"})
@@ -71,6 +72,8 @@ class Edge:
 
     def _most(self, scope: Scope) -> int | None:
         """Return how many bytes a body may have; of a blob, its route says."""
+        if is_file_write(scope):
+            return MAX_BODY
         if _is_small(scope):
             return self._max_json_bytes
         return self._max_archive_bytes if is_archive_upload(scope) else None
@@ -102,7 +105,7 @@ def _bad_target(scope: Scope) -> Response | None:
 
 
 def _is_small(scope: Scope) -> bool:
-    return not scope["path"].startswith("/v1/blobs/") and not is_archive_upload(scope)
+    return not (scope["path"].startswith("/v1/blobs/") or is_archive_upload(scope) or is_file_write(scope))
 
 
 class _Body:

@@ -1,10 +1,12 @@
 """Token buckets: how often one token may call, and one address fail to say who it is (NEEDS D7).
 
-They live in memory: each API process has its own. Three classes of calls for each token: ``read``, ``write``, and
-``upload`` for what an import does by the hundred (blobs, tasks, benchmarks), which is bounded by the bytes anyway.
+They live in memory: each API process has its own. Classes of calls for each token: ``read``, ``write``, ``upload`` for
+what an import does by the hundred (blobs, tasks, benchmarks), which is bounded by the bytes anyway, and ``drive`` at the
+same rates for what a remote loop does all the time.
 """
 
 import math
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -15,6 +17,7 @@ MAX_KNOWN = 10_000
 UNCHANGED_COST = 0.1
 """What a 304 costs."""
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
+_DRIVES = re.compile(r"/v1/runs/[^/]+/(exec|files|messages|usage|heartbeat|mcp)\b")
 _UPLOADS = ("/v1/blobs", "/v1/tasks", "/v1/benchmarks")
 
 
@@ -88,6 +91,7 @@ class Limiter:
     _read: Policy = field(init=False)
     _write: Policy = field(init=False)
     _upload: Policy = field(init=False)
+    _drive: Policy = field(init=False)
     _buckets: OrderedDict[tuple[str, str], Bucket] = field(default_factory=OrderedDict[tuple[str, str], Bucket])
     _known: OrderedDict[bytes, None] = field(default_factory=OrderedDict[bytes, None])
 
@@ -96,10 +100,13 @@ class Limiter:
         self._read = Policy("read", rates.read_per_s, rates.read_burst)
         self._write = Policy("write", rates.write_per_s, rates.write_burst)
         self._upload = Policy("upload", rates.upload_per_s, rates.upload_burst)
+        self._drive = Policy("drive", rates.upload_per_s, rates.upload_burst)
         self.failures = Policy("failures", rates.failures_per_s, rates.failures_burst)
 
     def policy(self, method: str, path: str) -> Policy:
         """Return the class of a call."""
+        if _DRIVES.match(path):
+            return self._drive
         if method in _READS and not path.startswith(_UPLOADS[0]):
             return self._read
         return self._upload if path.startswith(_UPLOADS) else self._write

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from starlette.requests import HTTPConnection
 
+from service.api.bridge import BridgeClient
 from service.api.rate_limits import Limiter, Rates
 from service.store.blobs import BlobStore
 from service.store.database import Database
@@ -74,6 +75,8 @@ class ApiState:
     config: ApiConfig = field(default_factory=ApiConfig)
     reach: Callable[[str], None] = _no_crash
     """Crash hook of the crash tests: called with the name of a point that was passed."""
+    bridge: BridgeClient = field(default_factory=BridgeClient)
+    """The way to the workers' internal API."""
     open_archives: int = 0
     open_streams: int = 0
     streams_of: Counter[str] = field(default_factory=Counter[str])

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, RowMapping, func, select
 from sqlalchemy.dialects.postgresql import insert
 
+from service.domain.agents import Driver
 from service.domain.errors import Conflict
 from service.domain.run_states import AttemptState
 from service.store.database import Tx
@@ -24,6 +25,8 @@ from service.store.tables import attempts
 from service.store.tables_models import leases
 
 TTL = timedelta(seconds=60)
+PERSON_TTL = timedelta(hours=12)
+"""People send no heartbeats."""
 _MAX_SECRET = 64
 
 
@@ -45,7 +48,7 @@ async def claim(tx: Tx, run_id: str, token_id: str, holder: str) -> tuple[LeaseR
     values = {
         "attempt": attempt.n, "holder": holder, "token_id": token_id, "secret_hash": _hash(secret),
         "created_at": func.clock_timestamp(), "beat_at": func.clock_timestamp(),
-        "expires_at": func.clock_timestamp() + TTL, "finished_at": None, "finish": None,
+        "expires_at": func.clock_timestamp() + _ttl(run), "finished_at": None, "finish": None,
     }  # fmt: skip
     query = insert(leases).values(run_id=run_id, project_id=run["project_id"], **values)
     query = query.on_conflict_do_update(
@@ -72,7 +75,7 @@ async def hold(tx: Tx, run_id: str, secret: str) -> tuple[LeaseRow, AttemptRow]:
     if found is None or attempt is None or not right or found.attempt != attempt.n or found.finished_at is not None:
         raise Conflict("lease_lost", "the lease is not (any more) yours: claim the run again while it is running")
     query = leases.update().where(leases.c.run_id == run_id, ~_over())
-    values = {"beat_at": func.clock_timestamp(), "expires_at": func.clock_timestamp() + TTL}
+    values = {"beat_at": func.clock_timestamp(), "expires_at": func.clock_timestamp() + _ttl(run)}
     row = (await tx.execute(query.values(values).returning(leases))).mappings().one_or_none()
     if row is None:
         raise Conflict("lease_lost", "the lease ran out: claim the run again")
@@ -104,6 +107,10 @@ async def _running(tx: Tx, run: RowMapping) -> AttemptRow | None:
     query = select(attempts).where(attempts.c.run_id == run["id"], *running)
     row = (await tx.execute(query)).mappings().one_or_none()
     return None if row is None else AttemptRow.of(row)
+
+
+def _ttl(run: RowMapping) -> timedelta:
+    return PERSON_TTL if run["driver"] == Driver.PERSON else TTL
 
 
 def _over() -> ColumnElement[bool]:

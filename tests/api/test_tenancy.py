@@ -19,6 +19,10 @@ LISTS = (
 )
 BODIES: dict[str, Any] = {
     "/v1/runs/{run_id}/stop": {"mode": "discard"},
+    "/v1/runs/{run_id}/claim": {"holder": "x"},
+    "/v1/runs/{run_id}/exec": {"argv": ["true"]},
+    "/v1/runs/{run_id}/usage": {},
+    "/v1/runs/{run_id}/finish": {},
     "/v1/runs/{run_id}/gradings": {},
     "/v1/benchmarks/{benchmark_id}/checks": {"items": {"a": {"state": "ok"}}},
 }

@@ -1,0 +1,95 @@
+"""The API's side of the workers' bridges: one connection per call, nothing kept between them."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from service.domain.errors import Conflict, Expected, Invalid, NotFound, TooLarge
+from service.lifecycle.bridge_frames import BridgeBroken, Frame, read_frame, write_frame
+
+CONNECT_S = 5.0
+SLACK_S = 60.0
+"""Beyond what a call may take by itself."""
+MAX_TRANSFERS = 8
+"""Most files at once on their way through this process, each in memory."""
+OnPiece = Callable[[str, bytes], None]
+
+
+class WorkerAway(Exception):
+    """The worker cannot be asked now: it starts again, or has not yet taken over what an earlier one left."""
+
+
+@dataclass(slots=True)
+class BridgeClient:
+    token: str = ""
+    """What workers on TCP want to see; empty where all are on this machine."""
+    transfers: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_TRANSFERS))
+
+    async def call(
+        self,
+        place: str,
+        head: dict[str, Any],
+        body: bytes = b"",
+        *,
+        seconds: float = 0.0,
+        on_piece: OnPiece | None = None,
+    ) -> Frame:
+        """Ask the worker at ``place`` (a host's fact) and return its last frame, whose head is what was ``done``.
+
+        ``seconds``: what the call itself may take. Raises WorkerAway, and Expected for what cannot be done.
+        """
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                reader, writer = await _connect(place)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise WorkerAway(str(error)) from error
+        try:
+            async with asyncio.timeout(seconds + SLACK_S):
+                await write_frame(writer, Frame({**head, "token": self.token}, body))
+                return await _answer(reader, on_piece)
+        except (BridgeBroken, TimeoutError) as error:
+            raise WorkerAway(str(error)) from error
+        finally:
+            writer.close()
+
+
+async def _connect(place: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    kind, _, address = place.partition(":")
+    if kind == "unix":
+        return await asyncio.open_unix_connection(address)
+    if kind != "tcp":
+        raise ValueError("the worker has no bridge")
+    host, _, port = address.rpartition(":")
+    return await asyncio.open_connection(host, int(port))
+
+
+async def _answer(reader: asyncio.StreamReader, on_piece: OnPiece | None) -> Frame:
+    while True:
+        frame = await read_frame(reader)
+        if "error" in frame.head:
+            raise _refusal(str(frame.head["error"]), str(frame.head.get("detail", "")))
+        if "done" in frame.head:
+            return Frame(dict(frame.head["done"]), frame.body)
+        if on_piece is not None:
+            on_piece(str(frame.head.get("stream")), frame.body)
+
+
+def _refusal(type: str, detail: str) -> Exception:
+    if type in ("not_ready", "sandbox_lost", "not_running"):
+        # What has ended for good is known from the attempt's row, which is read before the next try.
+        return WorkerAway(f"{type}: {detail}")
+    if not type.startswith("tool:"):
+        return Invalid("bad_call", detail)
+    return tool_problem(type.removeprefix("tool:"), detail)
+
+
+def tool_problem(cause: str, detail: str) -> Expected:
+    """Return what a tool's failure is to a caller; ``cause`` comes from inside the sandbox."""
+    if cause in ("enoent", "no_such_file", "enotdir"):
+        return NotFound("file_not_found", detail, cause=cause)
+    if cause == "too_large":
+        return TooLarge("file_too_large", detail, cause=cause)
+    if cause in ("not_a_file", "eisdir", "eloop"):
+        return Conflict("not_a_file", detail, cause=cause)
+    return Invalid("tool_failed", detail or cause, cause=cause)

@@ -1,0 +1,23 @@
+"""Remote drivers: the API, a worker with its bridge, memory sandboxes and a real PostgreSQL, in one process."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.integration.driving.remote import Remote
+from tests.integration.lifecycle.conftest import (
+    database_template,
+    database_url,
+    empty_database_url,
+    postgres_server,
+    stage,
+)
+from tests.integration.lifecycle.stage import Stage
+
+__all__ = ["database_template", "database_url", "empty_database_url", "postgres_server", "remote", "stage"]
+
+
+@pytest.fixture
+async def remote(stage: Stage) -> AsyncIterator[Remote]:
+    async with Remote.open(stage) as made:
+        yield made
