@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from service.domain.errors import Invalid
 from service.domain.limits import Limits
+from service.domain.mappings import EndRule, MappingRule
 from service.domain.models import Dialect
 from service.domain.paths import RelativePath
 from service.domain.policies import ProviderTools
@@ -76,6 +77,8 @@ class OutcomeRule(Strict):
     """When the program's exit counts as ``completed``; anything else is ``scaffold_error``."""
 
     exit_codes: list[int] = Field(default_factory=lambda: [0], min_length=1)
+    rules: list[EndRule] = Field(default_factory=list[EndRule], max_length=16)
+    """Looked at in order before ``exit_codes``; the first that holds decides."""
     require_files: list[RelativePath] = Field(default_factory=list[str])
     """Files (below /workspace) that must be regular files of the sealed deliverable."""
 
@@ -99,8 +102,12 @@ class ScaffoldManifest(Strict):
     """Files written below /workspace/.home/kit before the command starts (small programs; trees come as a kit image)."""
     kit: str | None = None
     """Image whose /opt/kit is mounted read-only at /opt/kit."""
-    parser: Literal["text", "jsonl"] = "text"
-    """``text``: every output chunk is an event. ``jsonl``: complete lines that are JSON objects become events too."""
+    parser: Literal["text", "jsonl", "json"] = "text"
+    """``text``: every output chunk is an event. ``jsonl``: complete lines that are JSON objects become events too. With a
+    ``mapping``, what it says is the event in their place; a line of ``text`` is then ``{"line": …}``. ``json``: one object,
+    perhaps over several lines, for programs that print one at the end."""
+    mapping: list[MappingRule] = Field(default_factory=list[MappingRule], max_length=64)
+    """Of standard output. What no rule maps stays raw output."""
     outcome: OutcomeRule = Field(default_factory=OutcomeRule)
     minimum: Limits | None = None
     """Least resources that the scaffold needs; the larger of this and the task's wins."""
@@ -113,11 +120,12 @@ class ScaffoldManifest(Strict):
 
     def digest(self) -> str:
         body = self.model_dump(mode="json")
+        body["outcome"] = {k: v for k, v in body["outcome"].items() if k != "rules" or v}
         # Fields of later versions, left out while they say nothing: a manifest keeps the digest it was stored under.
         return canonical_digest({k: v for k, v in body.items() if k not in _LATER or v})
 
 
-_LATER = frozenset({"dialect", "stop", "hang_s"})
+_LATER = frozenset({"dialect", "stop", "hang_s", "mapping"})
 
 
 class AgentSpec(Strict):

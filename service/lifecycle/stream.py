@@ -38,7 +38,7 @@ def recorder_for(ctx: Context, work: Work, attempt: AttemptRow) -> Recorder:
     budget.text_bytes -= run.output_text_bytes
     budget.events -= run.event_count
     reader = None if parser is None else AgentReader(parser)
-    recorder = Recorder(clean_text, work.manifest.parser, budget, reader)
+    recorder = Recorder(clean_text, "jsonl" if work.manifest.parser == "jsonl" else "text", budget, reader)
     recorder.resume(attempt.offsets, ctx.spool(attempt))
     return recorder
 

@@ -10,9 +10,17 @@ from collections.abc import Mapping
 from service.domain.errors import Invalid
 
 VARIABLES = frozenset(
-    {"instruction", "instruction_file", "workspace", "output_dir", "deadline_unix", "seconds_left", "sample"}
+    {
+        *("instruction", "instruction_file", "workspace", "output_dir", "visible_files", "deadline_unix"),
+        *("seconds_left", "sample", "seed", "prompt", "model", "effort", "temperature", "max_turns"),
+        *("gateway.anthropic", "gateway.openai", "gateway.gemini", "gateway.services"),
+    }
 )
-_TOKEN = re.compile(r"\{\{|\}\}|\{([A-Za-z_][A-Za-z0-9_]*)\}")
+"""What a manifest's argv and environment may name. ``prompt``: the rendered prompt template; ``seed``: a number that
+follows from task and sample; what the agent does not set is empty."""
+RUN_TOKEN = "{run_token}"  # noqa: S105 - a name
+"""As the whole value of an environment variable: the run's token. Nowhere else: argv can be read by everybody inside."""
+_TOKEN = re.compile(r"\{\{|\}\}|\{(gateway\.[a-z]+|[A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def check_template(text: str, *, where: str) -> None:

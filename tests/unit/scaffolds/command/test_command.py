@@ -5,8 +5,9 @@ import pytest
 from service.domain.errors import Invalid
 from service.domain.run_states import ExitReport
 from service.scaffolds import registry
-from service.scaffolds.command.scaffold import MAX_ARGUMENT_BYTES, CommandScaffold
+from service.scaffolds.command.scaffold import CommandScaffold
 from service.scaffolds.contract import Plan
+from service.scaffolds.programs import MAX_ARGUMENT_BYTES
 from tests.unit.scaffolds.build import AGENT, CONTEXT, manifest, ref, task
 
 
