@@ -1,19 +1,18 @@
 """Scaffold kind ``gemini_cli``: Gemini CLI without a terminal, one JSON object per line."""
 
 import json
-from typing import Any
 
-from service.domain.agents import AgentSettings, AgentSpec, Driver, ScaffoldManifest, StopStep
+from service.domain.agents import AgentSpec, Driver, ScaffoldManifest, StopStep
 from service.domain.models import Dialect
 from service.domain.run_states import ExitReport
 from service.domain.tasks import TaskManifest
 from service.scaffolds import efforts, programs
-from service.scaffolds.contract import GATEWAY, AgentReport, LineParser, Plan, PlanContext
+from service.scaffolds.contract import GATEWAY, AgentReport, LineParser, Plan, PlanContext, WrittenFile
 from service.scaffolds.gemini_cli.parser import GeminiParser
 from service.scaffolds.prompts import prompt_for
 
-SETTINGS_FILE = ".gemini-system/settings.json"
-"""Below HOME. Of the highest rank, so that a task's own ``.gemini/settings.json`` does not change where it connects."""
+SYSTEM_SETTINGS = "/opt/kit/etc/gemini/settings.json"
+"""Of the kit, of the highest rank: a task's own ``.gemini/settings.json`` does not change how it signs in."""
 STOP = (StopStep(signal="TERM", wait_s=3),)
 """The program ignores signals while a tool runs, so a ladder would only take time."""
 
@@ -31,7 +30,9 @@ class GeminiCliScaffold:
         model = programs.model_of(context, manifest.kind, (Dialect.GEMINI,))
         effort = efforts.resolve(settings, model, ())
         prompt = prompt_for(task, context)
-        written = [programs.home_file(context, SETTINGS_FILE, _settings(settings))]
+        written: list[WrittenFile] = []
+        if settings.max_turns is not None:
+            written.append(programs.home_file(context, ".gemini/settings.json", _turns(settings.max_turns)))
         if settings.system_prompt is not None:
             # What the program adds to its own system prompt as the user's memory.
             written.append(programs.home_file(context, ".gemini/GEMINI.md", settings.system_prompt.encode()))
@@ -42,7 +43,7 @@ class GeminiCliScaffold:
             ],
             env={
                 "GOOGLE_GEMINI_BASE_URL": GATEWAY,
-                "GEMINI_CLI_SYSTEM_SETTINGS_PATH": f"{context.home}/{SETTINGS_FILE}",
+                "GEMINI_CLI_SYSTEM_SETTINGS_PATH": SYSTEM_SETTINGS,
                 "GEMINI_CLI_NO_RELAUNCH": "true",
                 "SHELL": "/bin/bash",
             },
@@ -62,13 +63,5 @@ class GeminiCliScaffold:
         return programs.ended_well(exit, manifest, report)
 
 
-def _settings(settings: AgentSettings) -> bytes:
-    value: dict[str, Any] = {
-        # Without a type the program refuses a base URL of ours.
-        "security": {"auth": {"selectedType": "gemini-api-key"}},
-        "privacy": {"usageStatisticsEnabled": False},
-        "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
-    }
-    if settings.max_turns is not None:
-        value["model"] = {"maxSessionTurns": settings.max_turns}
-    return json.dumps(value, indent=1).encode()
+def _turns(most: int) -> bytes:
+    return json.dumps({"model": {"maxSessionTurns": most}}).encode()
