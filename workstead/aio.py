@@ -8,6 +8,7 @@ import httpx
 
 from workstead._async.benchmarks import AsyncBenchmarks
 from workstead._async.blobs import AsyncBlobs
+from workstead._async.catalogue import AsyncBreakers, AsyncModels, AsyncServices
 from workstead._async.changes import follow_changes
 from workstead._async.gradings import AsyncGradings
 from workstead._async.hosts import AsyncHosts
@@ -60,6 +61,9 @@ class AsyncClient:
         self.projects = AsyncProjects(self._http)
         self.hosts = AsyncHosts(self._http)
         self.webhooks = AsyncWebhooks(self._http)
+        self.models = AsyncModels(self._http)
+        self.services = AsyncServices(self._http)
+        self.breakers = AsyncBreakers(self._http)
 
     async def changes(
         self, *, after: str | None = None, kinds: Sequence[str] | None = None, follow: bool = True

@@ -9,6 +9,7 @@ import httpx
 
 from workstead._sync.benchmarks import SyncBenchmarks
 from workstead._sync.blobs import SyncBlobs
+from workstead._sync.catalogue import SyncBreakers, SyncModels, SyncServices
 from workstead._sync.changes import follow_changes
 from workstead._sync.gradings import SyncGradings
 from workstead._sync.hosts import SyncHosts
@@ -61,6 +62,9 @@ class Client:
         self.projects = SyncProjects(self._http)
         self.hosts = SyncHosts(self._http)
         self.webhooks = SyncWebhooks(self._http)
+        self.models = SyncModels(self._http)
+        self.services = SyncServices(self._http)
+        self.breakers = SyncBreakers(self._http)
 
     def changes(
         self, *, after: str | None = None, kinds: Sequence[str] | None = None, follow: bool = True

@@ -10,6 +10,7 @@ from workstead.cli.demo import demo
 from workstead.cli.doctor import doctor
 from workstead.cli.grade import grade
 from workstead.cli.hosts import hosts_app
+from workstead.cli.models import models_app
 from workstead.cli.operations import operations_app
 from workstead.cli.projects import project_app
 from workstead.cli.run import run
@@ -35,6 +36,7 @@ for name, group in (
     ("tasks", tasks_app),
     ("runs", runs_app),
     ("artifacts", artifacts_app),
+    ("models", models_app),
     ("agents", agents_app),
     ("scaffolds", scaffolds_app),
     ("token", token_app),
