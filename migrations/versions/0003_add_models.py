@@ -28,6 +28,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    op.drop_column("scaffolds", "conformance")
     op.drop_column("scaffolds", "deprecated")
     op.drop_column("runs", "provider_wait_s")
     op.drop_column("runs", "cost_usd_all_attempts")
@@ -84,6 +85,7 @@ def _add_columns() -> None:
     op.add_column("runs", sa.Column("cost_usd_all_attempts", sa.Numeric(precision=20, scale=10)))
     op.add_column("runs", sa.Column("provider_wait_s", DOUBLE, server_default="0", nullable=False))
     op.add_column("scaffolds", sa.Column("deprecated", sa.Boolean(), server_default=sa.text("false"), nullable=False))
+    op.add_column("scaffolds", sa.Column("conformance", JSONB()))
 
 
 def _create_sealing_keys() -> None:

@@ -92,6 +92,7 @@ class ScaffoldRow(Row):
     digest: str
     manifest: ScaffoldManifest
     created_at: datetime
+    conformance: Json | None
     CONVERT: ClassVar[Converters] = {"manifest": ScaffoldManifest.model_validate}
 
 

@@ -84,3 +84,14 @@ class BreakerRow(Row):
     next_probe_at: datetime | None
     updated_at: datetime
     CONVERT: ClassVar[Converters] = {"state": BreakerState}
+
+
+@dataclass(frozen=True, slots=True)
+class ConformanceRow(Row):
+    """The newest result of one case of a scaffold."""
+
+    case_name: str
+    result: str
+    """pass | fail | skipped"""
+    detail: Json
+    created_at: datetime

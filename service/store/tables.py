@@ -126,6 +126,7 @@ scaffolds = Table(
     Column("digest", Text, nullable=False),
     Column("manifest", JSONB, nullable=False),
     Column("deprecated", Boolean, nullable=False, server_default=text("false")),
+    Column("conformance", JSONB),
     created(),
     UniqueConstraint("project_id", "name", "version"),
 )  # fmt: skip

@@ -82,9 +82,10 @@ class Provider:
     ) -> Fault | None:
         if self.outage is not None:
             return self.outage
-        at = turn(scenario, endpoint.read(body))
+        request = endpoint.read(body)
+        at = turn(scenario, request)
         for number, fault in enumerate(scenario.faults):
-            if fault.turn not in {None, at}:
+            if fault.turn not in {None, at} or fault.tools not in {None, request.code_mode or bool(request.offers)}:
                 continue
             digest = hashlib.sha256(exchange.body).digest()
             if fault.times is None or self.log.count(exchange.credential, number, digest) < fault.times:

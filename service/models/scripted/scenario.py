@@ -76,6 +76,8 @@ class Fault(Strict):
     """At which turn of the conversation; null: at every one."""
     times: int | None = Field(default=None, ge=1)
     """How often each distinct request meets it before all is well; null: always."""
+    tools: bool | None = None
+    """Only requests that offer tools, or only those that offer none; null: both."""
     status: int = Field(default=500, ge=200, le=599)
     retry_after: str | None = None
     seconds: float = Field(default=3600, ge=0)

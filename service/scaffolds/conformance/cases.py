@@ -1,0 +1,72 @@
+"""The cases: what the provider does, what is done to the run, and what is expected of it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from service.domain.agents import Driver
+from service.domain.errors import Invalid
+from service.scaffolds.conformance import judging
+from service.scaffolds.conformance.seen import Seen
+from service.scaffolds.conformance.task import INSTRUCTION
+
+_OURS = frozenset({Driver.KIT, Driver.LOOP})
+_REMOTE = frozenset({Driver.REMOTE})
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    name: str
+    expectation: str
+    judge: Callable[[Seen], list[str]]
+    drivers: frozenset[Driver] = _OURS
+    scenario: str = "conformance-success"
+    """Of the scripted provider."""
+    instruction: str = INSTRUCTION
+    wall_s: float = 240.0
+    patience_s: float = 20.0
+    """What one request waits for the provider."""
+    stop: bool = False
+    """The run is stopped (``collect``) once it is at work."""
+    quick: bool = False
+
+
+CASES = (
+    Case("success", "completes, delivers both files, and the ledger's usage is what the provider sent", judging.success,
+         quick=True),
+    Case("401", "ends by itself as provider_unavailable: a rejected key is not the agent's failure", judging.refused,
+         scenario="e401", wall_s=180, quick=True),
+    Case("429", "waits out two 429 with Retry-After and completes", judging.waited, scenario="e429-twice", quick=True),
+    Case("500", "ends by itself as provider_unavailable once the provider's patience is over", judging.refused,
+         scenario="e500", wall_s=180, patience_s=3),
+    Case("timeout", "is ended by the wall clock while its tool runs", judging.timeout, scenario="conformance-hold",
+         wall_s=45),
+    Case("stop", f"is stopped within {judging.STOP_S:.0f} s while its tool runs", judging.stopped,
+         scenario="conformance-hold", stop=True),
+    Case("huge_output", "20 MB from a tool and 1 MB of text do not keep it from completing", judging.flooded,
+         scenario="conformance-flood"),
+    Case("remote_success", "the client claims the run, does the work and finishes", judging.delivered, _REMOTE,
+         quick=True),
+    Case("remote_timeout", "the wall clock ends the run although the client goes on", judging.remote_timeout, _REMOTE,
+         instruction="Claim this run and keep it: send heartbeats, do not finish. The wall clock is to end it.\n",
+         wall_s=30),
+    Case("remote_stop", "a stop ends the run while the client goes on", judging.remote_stopped, _REMOTE,
+         instruction="Claim this run and keep it: send heartbeats, do not finish. It will be stopped.\n", stop=True),
+    Case("remote_lease_lost", "a client that falls silent loses its claim; claimed again, the run is finished",
+         judging.lease_lost, _REMOTE, wall_s=600,
+         instruction="Claim this run, send no heartbeat until the claim is lost, claim it again. Then:\n\n" + INSTRUCTION),
+)  # fmt: skip
+
+
+def chosen(names: Sequence[str], driver: Driver, *, quick: bool) -> list[Case]:
+    """Return the cases of a scaffold with this driver: all, the named ones, or the quick ones.
+
+    Raises Invalid ``unknown_case`` for a name that is no case of it, ``no_conformance`` where there are none.
+    """
+    fitting = [case for case in CASES if driver in case.drivers]
+    if not fitting:
+        raise Invalid("no_conformance", f"there is nothing to try out of a scaffold that {driver} drives")
+    by_name = {case.name: case for case in fitting}
+    if unknown := [name for name in names if name not in by_name]:
+        raise Invalid("unknown_case", f"no case {unknown[0]!r}", cases=sorted(by_name))
+    some = [by_name[name] for name in dict.fromkeys(names)] if names else fitting
+    return [case for case in some if case.quick] if quick and not names else some

@@ -1,0 +1,34 @@
+"""What the scripted provider does in the cases that need more than its shipped scenarios."""
+
+from service.models.scripted.scenario import Action, Fault, FaultKind, Scenario
+from service.models.scripted.shipped import REPORT, SUMMARY, success_steps
+from service.scaffolds.conformance.task import REPORT_FILE, SUMMARY_FILE
+
+_FILES = f"""Here are the files.
+
+### {REPORT_FILE}
+```csv
+{REPORT}```
+
+### {SUMMARY_FILE}
+```markdown
+{SUMMARY}```
+"""
+"""The answer of a model that is offered no tools."""
+_LOUD = "yes 0123456789abcde | head -c 20000000"
+
+SCENARIOS = (
+    Scenario(name="conformance-success", steps=success_steps(), answers=[_FILES]),
+    Scenario(
+        name="conformance-hold",
+        steps=[Action(run="sleep 3600")],
+        faults=[Fault(kind=FaultKind.STALL, tools=False), Fault(kind=FaultKind.STALL, turn=1)],
+    ),
+    Scenario(
+        name="conformance-flood",
+        steps=[Action(run=_LOUD), *success_steps()],
+        final="0123456789abcde\n" * 65_536,
+        answers=[_FILES + "\n" + "0123456789abcde\n" * 65_536],
+        piece_chars=16_384,
+    ),
+)
