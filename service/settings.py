@@ -9,7 +9,6 @@ from urllib.parse import quote
 from pydantic import BaseModel, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-
 _KEYS = "WORKSTEAD_MODELS__CREDENTIALS"
 
 
@@ -133,6 +132,19 @@ class WebhookSettings(BaseModel):
     """Failures in a row after which a webhook is disabled."""
 
 
+class GatewaySettings(BaseModel):
+    public_host: str = "127.0.0.1"
+    """Address of the gateway's public side, where remote drivers ask models with their run tokens."""
+    public_port: int | None = Field(default=None, ge=1, le=65535)
+    """Port of the public side, e.g. 8042; default: there is none. Not encrypted: put a proxy before it."""
+    max_body_bytes: int = Field(default=32 << 20, ge=1 << 10, le=1 << 30)
+    """Largest body of a request to a model, in bytes."""
+    stalled_s: float = Field(default=600, gt=0)
+    """Seconds without a byte of an answer after which a provider counts as stalled."""
+    connections_per_run: int = Field(default=256, ge=4, le=10_000)
+    """Most connections at once from one sandbox to the gateway."""
+
+
 class ModelSettings(BaseModel):
     allow_private: bool = False
     """Models and services of every project may be http and at private addresses; an operator's always may."""
@@ -162,6 +174,7 @@ class Settings(BaseSettings):
     grader: GraderSettings = Field(default_factory=GraderSettings)
     webhooks: WebhookSettings = Field(default_factory=WebhookSettings)
     models: ModelSettings = Field(default_factory=ModelSettings)
+    gateway: GatewaySettings = Field(default_factory=GatewaySettings)
     bridge: BridgeSettings = Field(default_factory=BridgeSettings)
     log_level: str = "INFO"
     """Least serious log lines that are written: DEBUG, INFO, WARNING, ERROR."""
@@ -196,6 +209,11 @@ class Settings(BaseSettings):
     @property
     def blob_dir(self) -> Path:
         return self.data_dir / "blobs"
+
+    @property
+    def gateway_dir(self) -> Path:
+        """Of this machine's gateway: its sockets, its keys, the token of our own processes."""
+        return self.data_dir / "gateway"
 
     def deployment_id(self) -> str:
         """Return this data directory's id, made at the first call; it labels every container and loop device."""

@@ -32,7 +32,7 @@ from service.gateway.front import NoServices
 from service.gateway.http_server import HttpServing
 from service.gateway.ledger import Ledger
 from service.gateway.limits import GatewayLimits
-from service.gateway.place import CONTROL, KEY, Place
+from service.gateway.place import KEY, Place
 from service.gateway.preload import preload
 from service.gateway.pricing import cost_of
 from service.gateway.process import Gateway
@@ -233,7 +233,7 @@ async def _worker(settings: Settings, stack: AsyncExitStack) -> None:
 
 
 async def _gateway_link(settings: Settings, stack: AsyncExitStack) -> GatewayLink:
-    link = GatewayLink(settings.gateway_dir / CONTROL)
+    link = GatewayLink(settings.gateway_dir)
     linking = asyncio.create_task(link.run(), name="gateway link")
     stack.callback(linking.cancel)
     return link
@@ -242,7 +242,7 @@ async def _gateway_link(settings: Settings, stack: AsyncExitStack) -> GatewayLin
 async def _gateway(settings: Settings, stack: AsyncExitStack) -> None:
     """Take what only root can, then give root up, for good, before the first request is served."""
     account, options = system_account(GATEWAY_USER), settings.gateway
-    require_reachable(settings.data_dir, account)
+    require_reachable(settings.data_dir, account, GATEWAY_USER, "the gateway")
     place = Place.take(settings.gateway_dir, (account.uid, account.gid) if account.switch else None)
     stack.callback(place.close)
     key = OpeningKey.at(place.directory / KEY)

@@ -32,9 +32,11 @@ class Activity:
         elif not self.budget_exhausted:
             self._ended.clear()
 
-    async def ended(self) -> None:
+    async def ended(self) -> GateState:
         """Return once the budget is spent or the provider has failed for good."""
-        await self._ended.wait()
+        while not (self.budget_exhausted or self.provider_failed):
+            await self._ended.wait()
+        return self.state()
 
     def state(self) -> GateState:
         ago = None if self._last is None else time.monotonic() - self._last

@@ -14,6 +14,7 @@ from service.gateway.auth import Refused
 from service.gateway.caller import Caller
 from service.gateway.dialects import registry
 from service.gateway.dialects.contract import BadBody, DialectRules, Policy, RequestFacts, Route, ServerTool
+from service.gateway.pricing import upper_bound
 
 DEFAULT_OUTPUT = 32_000
 """Output tokens reserved where neither request nor catalogue nor agent bound them."""
@@ -84,18 +85,14 @@ def choose_model(caller: Caller, dialect: Dialect, asked: str | None) -> Granted
 
 
 def reservation(asking: Asking, caller: Caller) -> tuple[int, Decimal | None]:
-    """Return the tokens and dollars that the request may take at most (as far as prices are in the catalogue)."""
+    """Return the tokens and dollars that the request may take at most (as far as its price is known)."""
     facts, spec = asking.facts, asking.model.spec
     if not asking.route.generates:
         return 0, None
     bounds = (facts.max_output_tokens, caller.max_output_tokens, spec.max_output_tokens)
     output = next((bound for bound in bounds if bound is not None), DEFAULT_OUTPUT)
     tokens = facts.estimated_input_tokens + output
-    prices = spec.prices
-    if prices is None or prices.input_usd is None or prices.output_usd is None:
-        return tokens, None
-    per_million = facts.estimated_input_tokens * Decimal(prices.input_usd) + output * Decimal(prices.output_usd)
-    return tokens, per_million / 1_000_000 + Decimal(prices.per_call_usd or 0)
+    return tokens, upper_bound(spec, facts.estimated_input_tokens, output)
 
 
 def _written(body: dict[str, Any]) -> bytes:

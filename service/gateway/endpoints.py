@@ -100,8 +100,7 @@ class Endpoints:
         if endpoint is None:
             await asyncio.Event().wait()
             raise AssertionError
-        await endpoint.caller.activity.ended()
-        return endpoint.caller.activity.state()
+        return await endpoint.caller.activity.ended()
 
     def by_token(self, token: str, *, public: bool) -> Caller:
         """Return who shows this token where no socket says it. Raises Refused (401)."""

@@ -141,10 +141,10 @@ class Forwarding:
             return Trouble(503, "ledger_unavailable", "database_unavailable", "try again", final=True, provider=False)
 
     async def _secret(self, caller: Caller, record: Record) -> str | None:
-        credential = record.asking.model.credential_id
-        if credential is None:
-            return None
-        return await self._parts.credentials.secret(caller.project_id, credential, caller.purpose)
+        model, credentials = record.asking.model, self._parts.credentials
+        if model.credential_id is None:
+            return await credentials.deployment(caller.project_id, model.spec, caller.purpose)
+        return await credentials.secret(caller.project_id, model.credential_id, caller.purpose)
 
     async def _wait(self, caller: Caller, record: Record, seconds: float) -> None:
         began = time.monotonic()

@@ -32,17 +32,24 @@ class CredentialUnavailable(Exception):
 
 
 class Credentials(Protocol):
-    async def secret(self, project_id: str, credential_id: str, purpose: Purpose) -> str:
+    async def secret(self, project_id: str, credential_id: str, purpose: Purpose, /) -> str:
         """Return the secret. Raises CredentialUnavailable, Unavailable (the database is away)."""
+        ...
+
+    async def deployment(self, project_id: str, spec: ModelSpec, purpose: Purpose, /) -> str | None:
+        """Return the operator's own key for a model without a credential, if there is one. Raises Unavailable."""
         ...
 
 
 class NoCredentials:
     """No secrets are kept here: only models without a credential can be asked."""
 
-    async def secret(self, project_id: str, credential_id: str, purpose: Purpose) -> str:
+    async def secret(self, project_id: str, credential_id: str, purpose: Purpose, /) -> str:
         del project_id, purpose
         raise CredentialUnavailable("credential_missing", f"this gateway has no credential {credential_id}")
+
+    async def deployment(self, project_id: str, spec: ModelSpec, purpose: Purpose, /) -> str | None:
+        del project_id, spec, purpose
 
 
 class TryOutcome(StrEnum):

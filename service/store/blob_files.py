@@ -12,6 +12,7 @@ import os
 import re
 import secrets
 import stat
+import time
 from collections.abc import Generator, Iterable
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -21,7 +22,11 @@ from service.domain.errors import Invalid, NotFound, Unavailable
 
 CHUNK = 1 << 20
 MODE = 0o444
-"""Of blobs: trees of hard links are mounted into sandboxes, whose uid is another; the directories are 0750."""
+"""Of blobs: trees of hard links are mounted into sandboxes, whose uid is another; the directories are closed to it."""
+SHARED_MODE = 0o2770
+"""Of directories that a second user of ours adds blobs to."""
+RECENT_S = 43_200.0
+"""Half of the time for which the collector leaves a blob alone that nothing refers to."""
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -147,6 +152,17 @@ def _place(path: Path, shard: int, sha: str) -> bool:
     return True
 
 
+def share(root: Path, gid: int) -> None:
+    """Let the members of a group add blobs too. For root, and before others may make directories there."""
+    shards = (root / f"{number:02x}" for number in range(256))
+    for path in (root, root / "tmp", *shards):
+        path.mkdir(mode=0o750, exist_ok=True)
+        with directory(path) as fd:
+            if os.fstat(fd).st_gid != gid or stat.S_IMODE(os.fstat(fd).st_mode) != SHARED_MODE:
+                os.fchown(fd, -1, gid)
+                os.fchmod(fd, SHARED_MODE)
+
+
 def touch(root: Path, sha: str) -> bool:
     """Make the collector wait another 24 hours for this blob; False if there is none."""
     with (
@@ -210,5 +226,8 @@ def _fresh(shard: int, sha: str) -> bool:
     if not stat.S_ISREG(found.st_mode):
         os.unlink(sha[2:], dir_fd=shard)
         return False
-    os.utime(sha[2:], dir_fd=shard, follow_symlinks=False)
+    try:
+        os.utime(sha[2:], dir_fd=shard, follow_symlinks=False)
+    except PermissionError:  # another user's of ours, whose file we may only replace
+        return time.time() - found.st_mtime < RECENT_S
     return True

@@ -6,6 +6,7 @@ asked anything; ``cost_usd_all_attempts`` goes on over all of them.
 
 from collections.abc import Mapping
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import RowMapping, Select, case, func, select
@@ -98,7 +99,7 @@ async def spent(tx: Tx, run_id: str) -> Spent:
     usd = func.coalesce(c.cost_usd, case((c.usage_known, 0), else_=c.reserved_usd))
     query = select(func.count(), func.sum(tokens), func.sum(usd)).where(c.run_id == run_id, c.purpose == _AGENT)
     count, used, dollars = (await tx.execute(query)).one()
-    return Spent(count, int(used or 0), dollars or Spent.usd)
+    return Spent(count, int(used or 0), dollars or Decimal(0))
 
 
 async def list_for_run(tx: Tx, run_id: str, after: int, limit: int) -> list[ModelRequestRow]:

@@ -1,4 +1,4 @@
-"""Which user the database server runs as, and whether that user can reach the data directory."""
+"""Which users the database server and the gateway run as, and whether they can reach the data directory."""
 
 import os
 import pwd
@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from service.domain.errors import Invalid, Unavailable
-from service.supervisor.proc import pause
+from service.supervisor.proc import keeping_death_signal, pause
 
 SYSTEM_USER = "workstead-pg"
+GATEWAY_USER = "workstead-gateway"
 _TRIES = 20
 
 
@@ -24,33 +25,55 @@ class Account:
 
 def server_account() -> Account:
     """Return who runs the server: ourselves, or as root the system user (made when missing; it cannot log in)."""
+    return system_account(SYSTEM_USER)
+
+
+def system_account(name: str) -> Account:
+    """Return ourselves, or as root the system user ``name``, made when missing; it cannot log in.
+
+    Raises Unavailable("system_user_missing").
+    """
     if os.geteuid() != 0:
         return Account(os.geteuid(), os.getegid(), switch=False)
-    entry = _lookup() or _create()
+    entry = _lookup(name) or _create(name)
     return Account(entry.pw_uid, entry.pw_gid, switch=True)
 
 
-def _lookup() -> pwd.struct_passwd | None:
+def become(account: Account) -> None:
+    """Give up root for good and go on as ``account``, who keeps one right: to reach the embedded database's socket.
+
+    The tie of our life to our parent's stays (the kernel would forget it).
+    """
+    if not account.switch:
+        return
+    server = _lookup(SYSTEM_USER)
+    with keeping_death_signal():
+        os.setgroups([] if server is None else [server.pw_gid])
+        os.setgid(account.gid)
+        os.setuid(account.uid)
+
+
+def _lookup(name: str) -> pwd.struct_passwd | None:
     try:
-        return pwd.getpwnam(SYSTEM_USER)
+        return pwd.getpwnam(name)
     except KeyError:
         return None
 
 
-def _create() -> pwd.struct_passwd:
+def _create(name: str) -> pwd.struct_passwd:
     program = shutil.which("useradd", path="/usr/sbin:/sbin:/usr/bin:/bin")
     if program is None:
-        raise Unavailable("postgres_user_missing", f"there is no user {SYSTEM_USER} and no useradd to make it with")
+        raise Unavailable("system_user_missing", f"there is no user {name} and no useradd to make it with")
     options = ["--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"]
-    command = [program, *options, "--shell", "/usr/sbin/nologin", SYSTEM_USER]
+    command = [program, *options, "--shell", "/usr/sbin/nologin", name]
     message = ""
     for _ in range(_TRIES):  # another process may hold the lock of the password file, or make the same user
         done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
         message = done.stderr.strip()
-        if entry := _lookup():
+        if entry := _lookup(name):
             return entry
         pause(0.25)
-    raise Unavailable("postgres_user_missing", f"useradd {SYSTEM_USER} failed: {message}")
+    raise Unavailable("system_user_missing", f"useradd {name} failed: {message}")
 
 
 def require_plain(path: Path) -> None:
@@ -59,7 +82,7 @@ def require_plain(path: Path) -> None:
         raise Invalid("data_dir_name", f"PostgreSQL cannot live in {path}: its name holds {' '.join(map(repr, odd))}")
 
 
-def require_reachable(path: Path, account: Account) -> None:
+def require_reachable(path: Path, account: Account, name: str = SYSTEM_USER, what: str = "the database server") -> None:
     """Raise :class:`Invalid` (``data_dir_unreachable``) naming the directory that the account cannot enter.
 
     We do not open it: modes of directories that others made are theirs.
@@ -71,7 +94,7 @@ def require_reachable(path: Path, account: Account) -> None:
         bit = 0o100 if info.st_uid == account.uid else 0o010 if info.st_gid == account.gid else 0o001
         if not info.st_mode & bit:
             detail = (
-                f"the database server runs as user {SYSTEM_USER}, who cannot enter {directory} "
+                f"{what} runs as user {name}, who cannot enter {directory} "
                 f"(mode {info.st_mode & 0o7777:04o}). Choose a data directory outside it, or allow it: "
                 f"chmod o+x {directory}"
             )

@@ -117,7 +117,7 @@ def spawn(
 
 
 def prepare_socket_dir(cluster: Cluster, account: Account, runtime_dir: Path) -> Path:
-    """Return an empty directory (0700, the account's) whose socket path fits, recorded for those who connect.
+    """Return an empty directory (the account's) whose socket path fits, recorded for those who connect.
 
     Where the data directory's path does not do, it is made below ``runtime_dir`` with a random name. One that is
     recorded is used again: children that are running were told of it.
@@ -133,6 +133,7 @@ def prepare_socket_dir(cluster: Cluster, account: Account, runtime_dir: Path) ->
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(mode=0o700)
     os.chown(directory, account.uid, account.gid)
+    directory.chmod(_socket_dir_mode(account))
     write_whole(cluster.socket_record, f"{directory}\n".encode())
     return directory
 
@@ -151,8 +152,14 @@ def _recorded_socket_dir(cluster: Cluster, account: Account) -> Path | None:
         info = directory.lstat()
     except FileNotFoundError:
         return None
-    private = stat.S_ISDIR(info.st_mode) and stat.S_IMODE(info.st_mode) == 0o700 and info.st_uid == account.uid
+    mode = _socket_dir_mode(account)
+    private = stat.S_ISDIR(info.st_mode) and stat.S_IMODE(info.st_mode) == mode and info.st_uid == account.uid
     return directory if private and directory.is_absolute() else None
+
+
+def _socket_dir_mode(account: Account) -> int:
+    """The server's group is the way in for the one process of ours that is neither root nor the server's user."""
+    return 0o710 if account.switch else 0o700
 
 
 def _empty(directory: Path) -> None:

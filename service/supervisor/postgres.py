@@ -31,7 +31,6 @@ _IMMEDIATE_STOP_S = 6.0
 _SETTINGS = {
     "listen_addresses": "",
     "max_connections": str(_MAX_CONNECTIONS),
-    "unix_socket_permissions": "0700",
     "password_encryption": "scram-sha-256",
     "timezone": "UTC",
     "log_timezone": "UTC",
@@ -52,7 +51,7 @@ def default_runtime_dir() -> Path:
 
 
 class EmbeddedPostgres:
-    """A server on ``<data_dir>/pg``, reached only through a Unix socket that its own user and root can enter.
+    """A server on ``<data_dir>/pg``, reached only through a Unix socket that its own user, its group and root can enter.
 
     ``durable=False`` gives up safety against a crash of the *machine* (no fsync), for tests.
     ``url`` can be read by any process that may read the password file, whether or not it started the server.
@@ -175,6 +174,7 @@ class EmbeddedPostgres:
             raise Unavailable("postgres_not_prepared")
         socket_dir = cluster.prepare_socket_dir(self._cluster, self._account, self._runtime_dir)
         settings = _SETTINGS | ({} if self._durable else _FAST_AND_LOOSE)
+        settings["unix_socket_permissions"] = "0770" if self._account.switch else "0700"
         settings["cluster_name"] = leftovers.cluster_name(self._cluster)
         settings["unix_socket_directories"] = '"{}"'.format(str(socket_dir).replace('"', '""'))
         argv = [str(self._binaries.bin / "postgres"), "-D", str(self._cluster.data)]

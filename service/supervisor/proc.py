@@ -4,10 +4,12 @@ import ctypes
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
+_PR_GET_PDEATHSIG = 2
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -25,6 +27,18 @@ def die_with_parent(sig: signal.Signals) -> Callable[[], None]:
             os._exit(1)
 
     return preexec
+
+
+@contextmanager
+def keeping_death_signal() -> Generator[None]:
+    """Restore, after a change of our uid, what :func:`die_with_parent` had set."""
+    sig, parent = ctypes.c_int(0), os.getppid()
+    _LIBC.prctl(_PR_GET_PDEATHSIG, ctypes.byref(sig), 0, 0, 0)
+    yield
+    if sig.value:
+        _LIBC.prctl(_PR_SET_PDEATHSIG, sig.value, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
 
 
 def start_ticks(pid: int) -> int | None:

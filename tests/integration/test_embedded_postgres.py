@@ -23,6 +23,8 @@ from tests.fixtures.postgres import link_binaries, open_directory, plain_url
 
 ROOT = os.geteuid() == 0
 only_root = pytest.mark.skipif(not ROOT, reason="changes the uid")
+SOCKET_DIR_MODE = 0o710 if ROOT else 0o700
+"""The gateway's user, who is in the server's group, must reach it."""
 REPOSITORY = Path(__file__).parents[2]
 
 
@@ -81,11 +83,11 @@ def test_files_are_private_and_nothing_outside_changes(data_dir: Path) -> None:
     with EmbeddedPostgres(data_dir, durable=False) as server:
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in data_dir.iterdir()}
         socket = data_dir / "pg-socket" / ".s.PGSQL.5432"
-        assert stat.S_IMODE(socket.stat().st_mode) == 0o700
+        assert stat.S_IMODE(socket.stat().st_mode) == (0o770 if ROOT else 0o700)
         assert server.pid is not None
     assert modes.pop(next(data_dir.glob("pg-bin-*")).name) == 0o755
+    assert modes.pop("pg-socket") == SOCKET_DIR_MODE
     assert {name: mode for name, mode in modes.items() if mode & 0o077} == {}
-    assert modes["pg-socket"] == 0o700
     assert modes["pg-password"] == 0o600
     assert data_dir.stat().st_mode == own_mode
     assert {path: (path.stat().st_mode, path.stat().st_uid, path.stat().st_gid) for path in outside} == before
@@ -277,7 +279,7 @@ def test_a_long_path_gets_a_short_private_socket_that_goes_again(data_dir: Path)
     server = EmbeddedPostgres(deep, durable=False, runtime_dir=runtime_dir)
     server.start()
     (socket_dir,) = runtime_dir.iterdir()
-    assert stat.S_IMODE(socket_dir.stat().st_mode) == 0o700
+    assert stat.S_IMODE(socket_dir.stat().st_mode) == SOCKET_DIR_MODE
     url = server.url
     kill_server(server)
     server.start()
