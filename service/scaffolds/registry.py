@@ -1,7 +1,8 @@
 """Scaffold kinds by name. A dotted path is imported when its kind is first used."""
 
+from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
+from importlib import import_module, metadata
 from typing import cast
 
 from service.domain.agents import ScaffoldManifest
@@ -21,12 +22,23 @@ KINDS = {
 }
 
 
+ENTRY_POINTS = "workstead.scaffolds"
+"""Group of entry points by which installed packages bring kinds of their own: name → class. Ours win."""
+
+
+@cache
+def kinds() -> Mapping[str, str]:
+    """Return every kind and where its class is."""
+    brought = {point.name: point.value for point in metadata.entry_points(group=ENTRY_POINTS)}
+    return {**brought, **KINDS}
+
+
 @cache
 def scaffold_for(kind: str) -> Scaffold:
     """Return the scaffold of this kind. Raises Invalid ``unknown_scaffold_kind``."""
-    path = KINDS.get(kind)
+    path = kinds().get(kind)
     if path is None:
-        raise Invalid("unknown_scaffold_kind", f"no scaffold kind is called {kind!r}", kinds=sorted(KINDS))
+        raise Invalid("unknown_scaffold_kind", f"no scaffold kind is called {kind!r}", kinds=sorted(kinds()))
     module, _, name = path.partition(":")
     return cast(Scaffold, getattr(import_module(module), name)())
 

@@ -7,6 +7,7 @@ import typer
 
 from workstead.cli.common import emit, in_words, line, out
 from workstead.cli.options import Json
+from workstead.cli.service_process import environment, replace_by_service
 from workstead.cli.tables import plain_table
 from workstead.sync import Client
 
@@ -52,6 +53,23 @@ def list_scaffolds(as_json: Json = False) -> None:
         emit(scaffold)
     if not as_json:
         out.print(plain_table(("scaffold", "name", "version"), [(s.id, s.name, s.version) for s in scaffolds]))
+
+
+@scaffolds_app.command("lint")
+@in_words
+def lint_scaffold(manifest: Manifest) -> None:
+    """Check a manifest, without a service."""
+    replace_by_service(["scaffold", "lint", str(manifest)], environment(None, None))
+
+
+@scaffolds_app.command("parse")
+@in_words
+def parse_output(
+    manifest: Manifest,
+    log: Annotated[Path, typer.Argument(help="What the program printed", show_default=False)],
+) -> None:
+    """Say what a manifest's mapping makes of a program's output, line by line, without a service."""
+    replace_by_service(["scaffold", "parse", str(manifest), str(log)], environment(None, None))
 
 
 @scaffolds_app.command("register")

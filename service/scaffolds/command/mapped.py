@@ -44,6 +44,8 @@ def _compiled(path: str) -> Any:
 
 def first(path: str, value: Any) -> tuple[bool, Any]:
     """Return whether there is a match of ``path``, and the first one."""
+    if not isinstance(value, dict | list):  # the library would read a text as a document of its own
+        return (True, value) if path == "$" else (False, None)
     match: Any = next(iter(_compiled(path).finditer(value)), None)
     return (False, None) if match is None else (True, match.obj)
 
