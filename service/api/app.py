@@ -18,6 +18,7 @@ from service.api.resources import (
     blobs,
     breakers,
     changes,
+    deliverables,
     driving,
     gradings,
     health,
@@ -47,7 +48,7 @@ RESOURCES = (
     blobs, task_archives, tasks, benchmarks, operations, scaffolds, agents, runs, run_events, attempts, artifacts,
     models, services, breakers,
     integrity, gradings, changes, tokens, tickets, me, sessions, health, hosts,
-    projects, webhooks, leases, driving,
+    projects, webhooks, leases, driving, deliverables,
 )  # fmt: skip
 EXPOSED = ["ETag", "Link", "Location", "Retry-After", "X-Request-Id", "Idempotent-Replay", "Upload-Offset",
            "RateLimit", "RateLimit-Policy"]  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from service.domain.agents import AgentSettings, AgentSpec, ScaffoldManifest
+from service.domain.agents import AgentSettings, AgentSpec, Driver, ScaffoldManifest
 from service.domain.errors import Invalid, NotFound
 from service.domain.grants import GrantedModel
 from service.domain.limits import Limits
@@ -18,6 +18,7 @@ from service.domain.run_states import Flag
 from service.domain.tasks import LABELS, NetworkPolicy, Strict, TaskManifest
 from service.lifecycle.model_access import find_models, provider_tools
 from service.lifecycle.plan_inputs import plan_context
+from service.lifecycle.uploads import await_upload
 from service.scaffolds.registry import scaffold_for
 from service.store import agents, runs, scaffolds, tasks
 from service.store.database import Tx
@@ -83,6 +84,8 @@ async def submit(tx: Tx, project: Project, request: RunRequest) -> RunRow:
         keep_on_failure_s=request.keep_on_failure_s,
     )
     run = await runs.insert(tx, new)
+    if new.driver is Driver.EXTERNAL:
+        run = await await_upload(tx, run)
     if network.policy is not task.manifest.network:
         await runs.add_flags(tx, run.id, [Flag.POLICY_CHANGED])
         run = await runs.load(tx, run.id)

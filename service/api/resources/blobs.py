@@ -28,7 +28,7 @@ from service.store import blob_refs
 
 router = APIRouter(prefix="/v1/blobs", tags=["blobs"], route_class=StrictRoute)
 Sha = Annotated[str, Path(pattern="^[0-9a-f]{64}$")]
-UPLOAD_SCOPES = ("tasks:write", "benchmarks:write", "agents:write")
+UPLOAD_SCOPES = ("tasks:write", "benchmarks:write", "agents:write", "gradings:write", "runs:drive")
 MAX_ASKED = 10_000
 
 

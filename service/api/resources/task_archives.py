@@ -1,18 +1,14 @@
 """``POST /v1/tasks`` with an archive for a body: tar (plain, gzip, zstd, xz) or zip of a task directory."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
-
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from service.api import task_archives
+from service.api.archive_slots import archive_slot
 from service.api.archive_types import PATH, ArchiveRoute, archive_kind
 from service.api.auth import State, TasksWrite
 from service.api.resources.tasks import created_answer
-from service.api.state import ApiState
 from service.archives.contract import ArchiveLimits
-from service.domain.errors import Unavailable
 from service.graders import registry as graders
 from service.store import blob_refs, tasks
 
@@ -24,7 +20,7 @@ async def create_task_from_archive(request: Request, caller: TasksWrite, state: 
     """Described with ``create_task``, of which this is the other content type."""
     kind = archive_kind(request.headers)
     assert kind is not None
-    with _slot(state), state.blobs.staging() as staging:
+    with archive_slot(state), state.blobs.staging() as staging:
         limits = ArchiveLimits(total_bytes=state.config.max_archive_bytes, member_bytes=state.config.max_blob_bytes)
         found = await task_archives.receive(request.stream(), kind, limits, state.blobs, staging)
         manifest, files = await task_archives.in_thread(task_archives.manifest_of, found, staging)
@@ -36,15 +32,3 @@ async def create_task_from_archive(request: Request, caller: TasksWrite, state: 
         await blob_refs.add_refs(tx, caller.project_id, blob_refs.UPLOAD, caller.project_id, sizes)
         row, created = await tasks.create(tx, caller.project_id, manifest)
     return created_answer(row, caller, created=created)
-
-
-@contextmanager
-def _slot(state: ApiState) -> Generator[None]:
-    """Raises Unavailable("too_many_uploads")."""
-    if state.open_archives >= state.config.max_archives:
-        raise Unavailable("too_many_uploads", "this process is receiving as many archives as it may")
-    state.open_archives += 1
-    try:
-        yield
-    finally:
-        state.open_archives -= 1
