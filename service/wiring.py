@@ -35,6 +35,7 @@ from service.gateway.limits import GatewayLimits
 from service.gateway.place import KEY, Place
 from service.gateway.preload import preload
 from service.gateway.pricing import cost_of
+from service.gateway.probing import Prober
 from service.gateway.process import Gateway
 from service.gateway.upstream import Upstream
 from service.lifecycle.context import Context
@@ -270,6 +271,7 @@ async def _gateway(settings: Settings, stack: AsyncExitStack) -> None:
             return await run_models.granted_models(tx, project_id, names)
 
     parts = Parts(Ledger(db, settings.worker.host_id), upstream, gates, vault, cost_of, limits)
+    gates.probe_with(Prober(db, parts))
     serving = HttpServing(limits.connections_per_run)
     preload()
     become(account)

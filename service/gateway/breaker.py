@@ -86,13 +86,16 @@ class _Slot:
 class Gates:
     """The gate of a gateway process. ``run`` keeps it in step with the others."""
 
-    def __init__(
-        self, db: Database, notifications: Notifications, probe: Probe | None = None, rules: BreakerRules | None = None
-    ) -> None:
+    def __init__(self, db: Database, notifications: Notifications, rules: BreakerRules | None = None) -> None:
         self._db, self._notifications = db, notifications
-        self._probe, self._rules = probe, rules or BreakerRules()
+        self._rules = rules or BreakerRules()
+        self._probe: Probe | None = None
         self._lanes: dict[tuple[str, str, str], _Lane] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+
+    def probe_with(self, probe: Probe) -> None:
+        """Ask with ``probe`` where a probe is due and no request waits that could be it."""
+        self._probe = probe
 
     @asynccontextmanager
     async def slot(self, key: GateKey, patience_s: float) -> AsyncGenerator[_Slot]:

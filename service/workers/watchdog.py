@@ -22,6 +22,8 @@ class Watching:
     """Without a heartbeat: its attempts are fenced, its runs queued again while their policy allows."""
     hold_after_s: float = 5.0
     """In the queue with no host that could take it: then held, with the reason."""
+    ramp_s: float = 5.0
+    """Twice as many held runs come back to a provider after every so many seconds."""
     lock_retry_s: float = 30.0
 
 
@@ -60,6 +62,6 @@ async def look_once(db: Database, times: Watching, warned: set[str]) -> list[str
         await holds.release_placeable(tx)
         await holds.hold_unplaceable(tx, times.hold_after_s)
     async with db.transaction() as tx:
-        await holds.release_cut_off(tx)
+        await holds.release_cut_off(tx, doubles_every_s=times.ramp_s)
         await holds.hold_cut_off(tx)
     return lost
