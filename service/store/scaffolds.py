@@ -62,3 +62,10 @@ async def find(tx: Tx, project_id: str, reference: str) -> ScaffoldRow | None:
     mine = (scaffolds.c.project_id == project_id, scaffolds.c.name == name, scaffolds.c.version == version)
     row = (await tx.execute(select(scaffolds).where(*mine))).mappings().one_or_none()
     return None if row is None else ScaffoldRow.of(row)
+
+
+async def versions(tx: Tx, project_id: str, name: str) -> list[str]:
+    """Return the versions that the project has of a scaffold, newest registration last."""
+    mine = (scaffolds.c.project_id == project_id, scaffolds.c.name == name)
+    query = select(scaffolds.c.version).where(*mine).order_by(scaffolds.c.created_at, scaffolds.c.id)
+    return [str(version) for version in (await tx.execute(query)).scalars()]

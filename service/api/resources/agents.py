@@ -12,6 +12,7 @@ from service.api.pagination import ListOf, Paging
 from service.api.rendering import Digest, Timestamp, View, answer, sha256_name
 from service.domain.agents import AgentSpec
 from service.domain.errors import NotFound
+from service.lifecycle import scaffold_choice
 from service.store import agents
 from service.store.rows import AgentRow
 
@@ -52,9 +53,13 @@ def _view(row: AgentRow) -> Agent:
 
 @router.post("", operation_id="create_agent", response_model=Agent, status_code=201)
 async def create_agent(body: AgentSpec, caller: AgentsWrite, state: State) -> Response:
-    """Create an agent. The same scaffold, model and settings again answer 200 with the agent that exists."""
+    """Create an agent. The same scaffold, model and settings again answer 200 with the agent that exists.
+
+    ``scaffold`` may name one that comes with the service, and ``latest`` as its version: the agent names what that is.
+    """
     async with state.db.transaction() as tx:
-        row, created = await agents.create(tx, caller.project_id, body)
+        spec = await scaffold_choice.choose(tx, caller.project_id, body)
+        row, created = await agents.create(tx, caller.project_id, spec)
     return answer(_view(row), 201 if created else 200, {"Location": f"/v1/agents/{row.id}"})
 
 

@@ -103,4 +103,5 @@ def _usage(value: Object) -> TokenUsage | None:
         cached_input_tokens=number(used.get("cache_read_input_tokens")),
         cache_write_tokens=number(used.get("cache_creation_input_tokens")),
         output_tokens=number(used.get("output_tokens")),
+        reasoning_tokens=number(obj(used.get("output_tokens_details")).get("thinking_tokens")),
     )

@@ -67,10 +67,16 @@ class GeminiParser:
 
 
 def _usage(stats: Object) -> TokenUsage:
-    """The program counts what was read from a cache among its input."""
-    cached = number(stats.get("cached"))
+    """The program counts what was read from a cache among its input, and reasoning nowhere but in the total."""
+    cached, given, said = (
+        number(stats.get("cached")),
+        number(stats.get("input_tokens")),
+        number(stats.get("output_tokens")),
+    )
+    reasoning = max(0, number(stats.get("total_tokens")) - given - said)
     return TokenUsage(
-        input_tokens=max(0, number(stats.get("input_tokens")) - cached),
+        input_tokens=max(0, given - cached),
         cached_input_tokens=cached,
-        output_tokens=number(stats.get("output_tokens")),
+        output_tokens=said + reasoning,
+        reasoning_tokens=reasoning,
     )
