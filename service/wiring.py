@@ -27,6 +27,7 @@ from service.domain.grants import GrantedModel
 from service.gateway.breaker import Gates
 from service.gateway.credentials import Vault
 from service.gateway.deployment_keys import read_deployment_keys
+from service.gateway.egress.serving import EgressServing
 from service.gateway.forwarding import Parts
 from service.gateway.front import NoServices
 from service.gateway.http_server import HttpServing
@@ -275,7 +276,9 @@ async def _gateway(settings: Settings, stack: AsyncExitStack) -> None:
     serving = HttpServing(limits.connections_per_run)
     preload()
     become(account)
-    await Gateway(parts, NoServices(), place, find, serving, public, beside=(gates.run,)).run(_signalled())
+    await Gateway(parts, NoServices(), place, find, serving, EgressServing(db), public, beside=(gates.run,)).run(
+        _signalled()
+    )
 
 
 async def _gauge(settings: Settings, backend: DockerBackend, stack: AsyncExitStack) -> MachineGauge:

@@ -12,6 +12,7 @@ from service.domain.errors import Conflict
 from service.domain.grants import Grant
 from service.gateway.auth import Refused, among, presented, token_hash
 from service.gateway.caller import Caller, caller_of
+from service.gateway.egress.serving import ProxyServing, ServedProxy
 from service.gateway.exchange import Exchange
 from service.gateway.forwarding import Forwarding
 from service.gateway.front import Admit, Front, Services
@@ -20,7 +21,7 @@ from service.gateway.ledger import Ledger
 from service.gateway.limits import GatewayLimits
 from service.lifecycle.ports import GateState
 
-MODEL_PORT = 80
+MODEL_PORT, PROXY_PORT = 80, 81
 Key = tuple[str, int]
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -34,25 +35,31 @@ class Endpoint:
     public: bool
     caller: Caller
     listening: dict[int, Listening] = field(default_factory=dict[int, Listening])
+    proxy: ServedProxy | None = None
     closed: bool = False
     timer: asyncio.TimerHandle | None = None
+
+    @property
+    def served(self) -> list[Listening | ServedProxy]:
+        return [*self.listening.values(), *([] if self.proxy is None else [self.proxy])]
 
     @property
     def over(self) -> bool:
         return self.closed or self.caller.seconds_left <= 0
 
     def cut(self) -> None:
-        for one in self.listening.values():
+        for one in self.served:
             one.cut()
         self.caller.cut()
 
 
 class Endpoints:
     def __init__(
-        self, forwarding: Forwarding, services: Services, ledger: Ledger, serving: HttpServing, limits: GatewayLimits
-    ) -> None:
+        self, forwarding: Forwarding, services: Services, ledger: Ledger, serving: HttpServing, limits: GatewayLimits,
+        proxies: ProxyServing,
+    ) -> None:  # fmt: skip
         self._forwarding, self._services, self._ledger = forwarding, services, ledger
-        self._serving, self._limits = serving, limits
+        self._serving, self._limits, self._proxies = serving, limits, proxies
         self._all: dict[Key, Endpoint] = {}
         self._leaving: set[asyncio.Task[None]] = set()
 
@@ -71,14 +78,25 @@ class Endpoints:
             raise Conflict("fence_lost", "another worker has this attempt now")
         endpoint.fence, endpoint.public, endpoint.closed = grant.fence, grant.public, False
         endpoint.caller.renew(grant)
+        if endpoint.proxy is not None:
+            endpoint.proxy.renew(grant.network)
         for port, sock in sockets.items():
+            if port == PROXY_PORT:
+                await self._replace_proxy(endpoint, grant, sock)
+                continue
             before = endpoint.listening.pop(port, None)
             if before is not None:
                 await before.close()
             front = Front(self._forwarding, self._services, self._planted(endpoint))
             endpoint.listening[port] = await self._serving.start(front, sock)
         self._set_timer(endpoint)
-        return sorted(endpoint.listening)
+        return sorted([*endpoint.listening, *([] if endpoint.proxy is None else [PROXY_PORT])])
+
+    async def _replace_proxy(self, endpoint: Endpoint, grant: Grant, sock: socket.socket) -> None:
+        before, endpoint.proxy = endpoint.proxy, None
+        if before is not None:
+            await before.close()
+        endpoint.proxy = await self._proxies.start(grant, sock)
 
     async def close(self, key: Key, fence: int | None = None) -> None:
         """From now on the attempt's tokens open nothing and its connections are cut; what it did is in the ledger."""
@@ -154,7 +172,7 @@ class Endpoints:
         if endpoint.timer is not None:
             endpoint.timer.cancel()
         endpoint.cut()
-        for one in endpoint.listening.values():
+        for one in endpoint.served:
             await one.close()
 
 

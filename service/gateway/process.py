@@ -9,6 +9,7 @@ import structlog
 
 from service.domain.errors import Unavailable
 from service.gateway.control import Control
+from service.gateway.egress.serving import ProxyServing
 from service.gateway.endpoints import Endpoints
 from service.gateway.forwarding import Forwarding, Parts
 from service.gateway.front import Front, Services
@@ -28,6 +29,7 @@ class Gateway:
     place: Place
     find_models: FindModels
     serving: HttpServing
+    proxies: ProxyServing
     public: socket.socket | None = None
     """The listener of the public side."""
     beside: tuple[Callable[[], Awaitable[None]], ...] = ()
@@ -37,7 +39,7 @@ class Gateway:
         """Serve until ``stop``. Then what is under way is cut and written down. Raises what a loop beside it raises."""
         parts = self.parts
         forwarding = Forwarding(parts)
-        endpoints = Endpoints(forwarding, self.services, parts.ledger, self.serving, parts.limits)
+        endpoints = Endpoints(forwarding, self.services, parts.ledger, self.serving, parts.limits, self.proxies)
         own = OwnSide(endpoints, self.place.service_token, self.find_models, parts.limits.local_patience_s)
         fronts = [(Front(forwarding, self.services, own.admit), self.place.own)]
         if self.public is not None:

@@ -49,25 +49,34 @@ class EgressProxy:
     connect: Connect = connect
     allowed: Callable[[str], bool] = is_global
     """Whether an address may be connected to; tests let their own servers through."""
+    _stopped: bool = False
     _server: asyncio.Server | None = None
     _open: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
     async def serve(self, listener: socket.socket) -> None:
         self._server = await asyncio.start_server(self._accept, sock=listener, limit=MOST_BYTES)
 
+    def stop(self) -> None:
+        """Cut every connection; new ones are told that the run is over."""
+        self._stopped = True
+        for task in list(self._open):
+            task.cancel()
+
+    def resume(self, rules: NetworkRules) -> None:
+        self.rules, self._stopped = rules, False
+
     async def close(self) -> None:
         """Stop listening and cut every connection."""
         if self._server is not None:
             self._server.close()
-        for task in list(self._open):
-            task.cancel()
+        self.stop()
         await asyncio.gather(*self._open, return_exceptions=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        if len(self._open) >= MOST_CONNECTIONS:
-            await _refuse(writer, 503, "too_many_connections")
+        if self._stopped or len(self._open) >= MOST_CONNECTIONS:
+            await _refuse(writer, 503, "run_over" if self._stopped else "too_many_connections")
             return
         self._open.add(task)
         try:

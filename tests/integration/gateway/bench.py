@@ -12,6 +12,7 @@ from service.domain.grants import Grant, GrantedModel
 from service.domain.models import Dialect, ModelSpec
 from service.domain.run_states import AttemptState
 from service.gateway.auth import token_hash
+from service.gateway.egress.serving import EgressServing
 from service.gateway.endpoints import Endpoints
 from service.gateway.forwarding import Forwarding, Parts
 from service.gateway.front import NoServices
@@ -52,7 +53,7 @@ class GateBench:
         self.upstream = Upstream(limits)
         parts = Parts(self.ledger, self.upstream, OpenGate(), self.key, cost_of, limits)
         self.forwarding = Forwarding(parts)
-        self.endpoints = Endpoints(self.forwarding, NoServices(), self.ledger, HttpServing(256), limits)
+        self.endpoints = Endpoints(self.forwarding, NoServices(), self.ledger, HttpServing(256), limits, EgressServing(db))
         self._seeds: Any = None
         self._host: Any = None
 
