@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest
 QUICK := not docker and not images and not slow and not load
 PYTEST_FAST := $(PYTEST) -q -n 2 --dist loadfile $(FAST)
 
-.PHONY: help setup engine browser postgres check static test test-all demo serve bench mutants images compose schema lock faults clean
+.PHONY: help setup engine browser postgres check static test test-all demo serve bench mutants images record-fixtures compose schema lock faults clean
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -60,6 +60,10 @@ mutants: images ## show that each check fails when what it checks is broken (PAR
 
 images: engine ## build the sandbox images that are missing (IMAGE=kits/gemini_cli only that one; ALL=1 those on demand, too)
 	$(BIN)/python sandbox_images/build.py $(IMAGE) $(if $(ALL),--all)
+
+record-fixtures: setup ## record anew what the real agent programs print (KIND=codex only that one); needs the kits
+	$(BIN)/python sandbox_images/build.py $(if $(KIND),kits/$(KIND),--all)
+	$(BIN)/python tools/record_fixtures.py $(KIND)
 
 compose: images ## the service in containers, as compose.yaml says (ARGS=down stops it)
 	@bash tools/compose.sh $(ARGS)

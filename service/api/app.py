@@ -18,6 +18,7 @@ from service.api.resources import (
     blobs,
     breakers,
     changes,
+    conformance,
     deliverables,
     driving,
     gradings,
@@ -31,6 +32,7 @@ from service.api.resources import (
     projects,
     run_events,
     runs,
+    scaffold_catalogue,
     scaffolds,
     services,
     sessions,
@@ -45,7 +47,8 @@ from service.api.state import ApiState
 
 API_VERSION = "1"
 RESOURCES = (
-    blobs, task_archives, tasks, benchmarks, operations, scaffolds, agents, runs, run_events, attempts, artifacts,
+    blobs, task_archives, tasks, benchmarks, operations, conformance, scaffolds, scaffold_catalogue, agents,
+    runs, run_events, attempts, artifacts,
     models, services, breakers,
     integrity, gradings, changes, tokens, tickets, me, sessions, health, hosts,
     projects, webhooks, leases, driving, deliverables,
