@@ -69,18 +69,22 @@ def usable(base: Base | None) -> Base | None:
     return base if base is not None and len(base.chain) < CHAIN else None
 
 
-def read_body(blobs: BlobStore, sha: str) -> Body:
-    """Return a kept body. Blocks. Raises NotFound("blob_not_found"), BodyUnreadable."""
+def read_body(blobs: BlobStore, sha: str, known: Mapping[str, bytes] | None = None) -> Body:
+    """Return a kept body. Blocks. ``known``: digest → data of bodies that the caller has read already.
+
+    Raises NotFound("blob_not_found"), BodyUnreadable.
+    """
+    known = known or {}
     chain: list[tuple[dict[str, Any], bytes]] = []
     wanted: str | None = check_digest(sha)
-    while wanted is not None:
+    while wanted is not None and not (chain and wanted in known):
         if len(chain) == CHAIN:
             raise BodyUnreadable("its chain has no end")
         head, _, frame = blobs.read_bytes(wanted, _BLOB_LIMIT).partition(b"\n")
         about = _about(head)
         chain.append((about, frame))
         wanted = about["base"]
-    data = b""
+    data = known[wanted] if wanted is not None else b""
     for about, frame in reversed(chain):
         data = _decompress(frame, data if about["base"] else b"", about["kept"])
     return Body(data, chain[0][0]["size"])

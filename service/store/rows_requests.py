@@ -55,6 +55,10 @@ class Settlement:
     request_blob: str | None = None
     response_blob: str | None = None
     cassette: Json | None = None
+    blobs: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Digest → bytes of what the bodies are made of."""
+    note: Json | None = None
+    """Payload of a ``note`` event beside the request's own."""
 
 
 @dataclass(frozen=True, slots=True)

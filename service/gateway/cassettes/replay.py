@@ -1,0 +1,130 @@
+"""Answers from a recording in place of a provider: the same bytes in the same pieces, no network."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from service.domain.errors import NotFound
+from service.gateway.bodies import Body, BodyUnreadable, read_body
+from service.gateway.cassettes.tape import CassetteMismatch, Entry, Tape, load_tape
+from service.gateway.dialects.contract import Route
+from service.gateway.upstream import UpstreamAnswer, UpstreamFailed
+from service.store import model_requests
+from service.store.blobs import BlobStore
+from service.store.database import Database
+from service.store.rows_requests import ModelRequestRow
+
+_PAGE = 500
+_MOST = 20_000
+"""Requests of a recording that are read; runs have far fewer."""
+
+
+class RecordedRefusal(Exception):
+    """The recorded request was answered by the gateway itself: no provider did."""
+
+    def __init__(self, status: int, type: str, cause: str, *, provider: bool) -> None:
+        super().__init__("as it was recorded")
+        self.status, self.type, self.cause, self.provider = status, type, cause, provider
+
+
+class Tapes(Protocol):
+    async def load(self, project_id: str, run_id: str) -> Tape:
+        """Return a run's recording, unused. Raises CassetteMismatch (there is none), Unavailable."""
+        ...
+
+
+class NoTapes:
+    """A gateway that keeps no bodies has no recordings."""
+
+    async def load(self, project_id: str, run_id: str) -> Tape:
+        del project_id
+        raise CassetteMismatch(f"there is no recording of {run_id}")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTapes:
+    db: Database
+    blobs: BlobStore
+
+    async def load(self, project_id: str, run_id: str) -> Tape:
+        """As :class:`Tapes`; of the latest attempt, what the agent asked."""
+        rows: list[ModelRequestRow] = []
+        async with self.db.reading() as tx:
+            while len(rows) < _MOST:
+                page = await model_requests.list_for_run(tx, run_id, rows[-1].n or 0 if rows else 0, _PAGE)
+                rows += page
+                if len(page) < _PAGE:
+                    break
+        mine = [row for row in rows if row.project_id == project_id and row.purpose == "agent"]
+        latest = max((row.attempt or 0 for row in mine), default=0)
+        if not mine:
+            raise CassetteMismatch(f"there is no recording of {run_id}")
+        return await asyncio.to_thread(load_tape, self.blobs, [row for row in mine if row.attempt == latest])
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayUpstream:
+    """Stands where :class:`service.gateway.upstream.Upstream` does, for one request of a replayed run."""
+
+    tape: Tape
+    route: Route
+    model: str
+    time_scale: float = 0.0
+    """Of the recorded pauses: 0 = none, 1 = as they were."""
+
+    @asynccontextmanager
+    async def ask(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes, *, private: bool
+    ) -> AsyncGenerator[UpstreamAnswer]:
+        """Raises CassetteMismatch, RecordedRefusal."""
+        del url, headers, private
+        entry = await asyncio.to_thread(self.tape.take, self.route, self.model, method, _parsed(self.route, body))
+        answer = await asyncio.to_thread(_answer, self.tape.blobs, entry)
+        cassette = entry.row.cassette or {}
+        pieces = _pieces(answer.data, cast("list[list[int]]", cassette.get("chunks", [])), self.time_scale, entry)
+        try:
+            told = {"content-type": str(cassette.get("content_type", "application/json"))}
+            yield UpstreamAnswer(entry.row.status or 200, told, pieces)
+        finally:
+            await pieces.aclose()
+
+
+def _parsed(route: Route, body: bytes) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", json.loads(body)) if route.json_body else {"bytes": body.hex()}
+
+
+def _answer(blobs: BlobStore, entry: Entry) -> Body:
+    row = entry.row
+    if row.response_blob is None:
+        if row.status is None or row.error is None or row.state != "finished":
+            raise CassetteMismatch(f"the answer to request {row.n} of the recording was not kept", row.n)
+        raise RecordedRefusal(row.status, _type_of(row), row.error, provider=row.provider_error)
+    try:
+        body = read_body(blobs, row.response_blob)
+    except (NotFound, BodyUnreadable) as error:
+        raise CassetteMismatch(f"the answer to request {row.n} of the recording cannot be read", row.n) from error
+    if body.cut:
+        raise CassetteMismatch(f"the answer to request {row.n} of the recording was not kept whole", row.n)
+    return body
+
+
+def _type_of(row: ModelRequestRow) -> str:
+    return "provider_rejected_credential" if row.status == 400 and row.provider_error else "provider_unavailable"
+
+
+async def _pieces(data: bytes, chunks: list[list[int]], scale: float, entry: Entry) -> AsyncGenerator[bytes]:
+    """The recorded cuts; then the end, or the break where the recorded answer broke off."""
+    at = before = 0
+    for ms, size in chunks:
+        if scale > 0 and ms > before:
+            await asyncio.sleep((ms - before) / 1000 * scale)
+        before = ms
+        yield data[at : at + size]
+        at += size
+    if at < len(data):
+        yield data[at:]
+    if entry.row.error is not None and (entry.row.status or 0) < 400:
+        raise UpstreamFailed("upstream_cut")
