@@ -280,10 +280,25 @@ class Scaffold(Model):
     name: str
     version: str
     digest: str | None = None
+    conformance: dict[str, Any] | None = None
 
     @property
     def ref(self) -> str:
         return f"{self.name}@{self.version}"
+
+
+class ConformanceResult(Model):
+    """The newest result of one conformance case."""
+
+    case: str
+    result: str
+    expected: str = ""
+    wrong: list[str] = []
+    seen: str | None = None
+    argv: list[str] = []
+    run_id: str | None = None
+    detail: dict[str, Any] = {}
+    at: str | None = None
 
 
 class Agent(Model):

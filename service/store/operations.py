@@ -90,6 +90,13 @@ async def find_open_or_done(tx: Tx, project_id: str, kind: str, spec: dict[str, 
     return None if row is None else OperationRow.of(row)
 
 
+async def older_open(tx: Tx, project_id: str, kind: str, operation_id: str) -> bool:
+    """Tell whether the project has an operation of this kind under way that was made before this one."""
+    mine = (operations.c.project_id == project_id, operations.c.kind == kind, operations.c.state.in_(_OPEN))
+    query = select(operations.c.id).where(*mine, operations.c.id < operation_id).limit(1)
+    return (await tx.execute(query)).scalar_one_or_none() is not None
+
+
 async def open_ids(tx: Tx) -> Sequence[str]:
     """Return the operations that have not ended, oldest first, at most 1 000."""
     query = select(operations.c.id).where(operations.c.state.in_(_OPEN))

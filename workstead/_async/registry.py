@@ -1,6 +1,6 @@
 """What runs are made of: tasks, scaffolds, agents."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -8,7 +8,7 @@ from urllib.parse import quote
 from workstead._async.blobs import AsyncBlobs, create_with_blobs
 from workstead._async.http import AsyncTransport
 from workstead._async.pages import pages
-from workstead.models import Agent, Scaffold, Task
+from workstead.models import Agent, ConformanceResult, Operation, Scaffold, Task
 from workstead.scaffold_file import read_scaffold_file
 from workstead.task_dir import Bundle, read_task_dir
 
@@ -62,6 +62,16 @@ class AsyncScaffolds:
         async for item in pages(self._http, "/v1/scaffolds", filters or {}, limit):
             yield Scaffold.model_validate(item)
 
+    async def check_conformance(self, scaffold: str, *, cases: Sequence[str] = (), quick: bool = False) -> Operation:
+        """Try a scaffold out against a scripted provider; wait with ``client.operations.wait``. Raises Invalid."""
+        body = {"cases": list(cases), "quick": quick}
+        return Operation.model_validate(await self._http.json("POST", _conformance(scaffold), json=body))
+
+    async def conformance(self, scaffold: str) -> Sequence[ConformanceResult]:
+        """Return the newest result of each case that was ever tried."""
+        found: dict[str, Any] = await self._http.json("GET", _conformance(scaffold))
+        return [ConformanceResult.model_validate(item) for item in found["data"]]
+
 
 class AsyncAgents:
     """``/v1/agents``: scaffold@version + model + settings."""
@@ -87,3 +97,7 @@ class AsyncAgents:
     async def list(self, filters: Mapping[str, Any] | None = None, *, limit: int | None = None) -> AsyncIterator[Agent]:
         async for item in pages(self._http, "/v1/agents", filters or {}, limit):
             yield Agent.model_validate(item)
+
+
+def _conformance(scaffold: str) -> str:
+    return f"/v1/scaffolds/{quote(scaffold, safe='@')}/conformance"

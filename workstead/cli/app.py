@@ -6,6 +6,7 @@ from workstead.cli.agents import agents_app, scaffolds_app
 from workstead.cli.artifacts import artifacts_app
 from workstead.cli.benchmarks import benchmarks_app
 from workstead.cli.configuration import config
+from workstead.cli.conformance import conformance
 from workstead.cli.demo import demo
 from workstead.cli.doctor import doctor
 from workstead.cli.grade import grade
@@ -31,6 +32,7 @@ app = typer.Typer(
 )  # fmt: skip
 for command in (serve, run, grade, demo, doctor, whoami, config, scripted_provider):
     app.command()(command)
+scaffolds_app.command("conformance")(conformance)
 for name, group in (
     ("benchmarks", benchmarks_app),
     ("tasks", tasks_app),

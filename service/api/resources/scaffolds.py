@@ -1,6 +1,6 @@
 """``/v1/scaffolds``: programs that work, registered as data, immutable by ``name@version``."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
@@ -25,6 +25,8 @@ class Scaffold(View):
     version: str
     digest: Digest
     created_at: Timestamp
+    conformance: dict[str, Any] | None
+    """Badge: passed, failed, skipped (cases by their newest results), at; null: never tried out."""
     manifest: ScaffoldManifest
 
 
@@ -41,6 +43,7 @@ def _view(row: ScaffoldRow) -> Scaffold:
         version=row.version,
         digest=sha256_name(row.digest),
         created_at=row.created_at,
+        conformance=row.conformance,
         manifest=row.manifest,
     )
 

@@ -30,6 +30,8 @@ class OperationContext:
     """Of one start, where something of ours failed."""
     first_pause_s: float = 1.0
     database_patience_s: float = 600.0
+    provider_host: str = "127.0.0.1"
+    """Where the gateway reaches this process, for the scripted provider of conformance runs."""
 
     async def in_transaction(self, work: Callable[[Tx], Awaitable[T]]) -> T:
         """Do ``work``, again while the database is away. Raises Unavailable after the patience."""

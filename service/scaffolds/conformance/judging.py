@@ -16,6 +16,11 @@ def success(seen: Seen) -> list[str]:
     return [*_ended(seen, EndedBecause.COMPLETED), *_delivered(seen), *_counted(seen)]
 
 
+def worked(seen: Seen) -> list[str]:
+    """The same of a program that asks no model."""
+    return [*_ended(seen, EndedBecause.COMPLETED), *_delivered(seen)]
+
+
 def refused(seen: Seen) -> list[str]:
     """The program gave up when the provider would not have it, and that is not held against the agent."""
     return [*_ended(seen, EndedBecause.PROVIDER_UNAVAILABLE), *_asked(seen)]
