@@ -24,6 +24,7 @@ from service.api.state import ApiConfig, ApiState
 from service.dashboard.app import install as install_pages
 from service.dashboard.visitor import Dashboard
 from service.domain.grants import GrantedModel
+from service.gateway.body_keeper import BodyKeeper
 from service.gateway.breaker import Gates
 from service.gateway.credentials import Vault
 from service.gateway.deployment_keys import read_deployment_keys
@@ -249,7 +250,8 @@ async def _gateway(settings: Settings, stack: AsyncExitStack) -> None:
     stack.callback(place.close)
     key = OpeningKey.at(place.directory / KEY)
     keys = read_deployment_keys(settings.models.credentials_file, settings.models.credentials)
-    BlobStore(settings.blob_dir)
+    bodies = BodyKeeper(BlobStore(settings.blob_dir))
+    stack.callback(bodies.close)
     if account.switch:
         share(settings.blob_dir, account.gid)
     db, notifications = await _database(settings, stack)
@@ -271,7 +273,7 @@ async def _gateway(settings: Settings, stack: AsyncExitStack) -> None:
         async with db.reading() as tx:
             return await run_models.granted_models(tx, project_id, names)
 
-    parts = Parts(Ledger(db, settings.worker.host_id), upstream, gates, vault, cost_of, limits)
+    parts = Parts(Ledger(db, settings.worker.host_id), upstream, gates, vault, cost_of, limits, bodies)
     gates.probe_with(Prober(db, parts))
     serving = HttpServing(limits.connections_per_run)
     preload()

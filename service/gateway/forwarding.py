@@ -10,15 +10,17 @@ from typing import Any
 from service.domain.errors import Gone, NotFound, Unavailable
 from service.domain.ids import new_id
 from service.gateway.asking import Asking, find_route, read_asking, reservation
-from service.gateway.auth import Refused
+from service.gateway.auth import Refused, presented
+from service.gateway.body_keeper import BodyKeeper, Kept
 from service.gateway.budgets import BudgetExhausted, Reservation
 from service.gateway.caller import Caller
 from service.gateway.dialects import registry
 from service.gateway.exchange import Exchange
-from service.gateway.ledger import Ledger
+from service.gateway.ledger import Keeping, Ledger
 from service.gateway.limits import GatewayLimits
 from service.gateway.ports import Credentials, CredentialUnavailable, Gate, GateClosed, GateKey, Pricer
 from service.gateway.record import Record
+from service.gateway.redaction import redactor_of
 from service.gateway.refusing import refuse
 from service.gateway.retries import pause_s
 from service.gateway.trying import Trouble, Try
@@ -38,6 +40,8 @@ class Parts:
     credentials: Credentials
     price: Pricer
     limits: GatewayLimits = field(default_factory=GatewayLimits)
+    bodies: BodyKeeper | None = None
+    """Null: none are kept."""
     clock: Clock = field(default_factory=Clock)
 
 
@@ -90,7 +94,24 @@ class Forwarding:
             activity.moved()
             end = record.settlement()
             caller.budget.settle(reserved, None if end.usage is None else end.usage.total, end.cost.usd)
-            self._parts.ledger.settle(new, end)
+            self._parts.ledger.settle(new, end, self._keeping(exchange, caller, record, new))
+
+    def _keeping(self, exchange: Exchange, caller: Caller, record: Record, new: NewRequest) -> Keeping | None:
+        """Return what keeps the bodies, without the run's token and the provider's key."""
+        keeper, passing = self._parts.bodies, record.passing
+        if keeper is None or not caller.keep_bodies:
+            return None
+        asking = record.asking
+        token = presented(exchange.headers, ())
+        redactor = redactor_of(token, *record.secrets)
+        answer, size = (bytes(passing.kept), passing.size) if passing is not None else (b"", 0)
+        thread = f"{asking.model.id} {asking.route.kind}"
+
+        async def keep() -> Kept:
+            request, response = redactor.redact(asking.client_body), redactor.redact(answer)
+            return await keeper.keep(caller.run_id or new.id, thread, request, response, size)
+
+        return keep
 
     async def _begin(self, new: NewRequest, caller: Caller, reserved: Reservation) -> None:
         """Write the request down before it leaves. Raises Refused (503: worth another try; 401)."""
@@ -129,9 +150,12 @@ class Forwarding:
         left = max(NOTICEABLE_S, min(caller.patience_s - record.wait_s, caller.seconds_left))
         try:
             secret = await self._secret(caller, record)
+            record.secrets = () if secret is None else (secret,)
+            keep = 0 if parts.bodies is None else parts.bodies.limits.body_bytes
             async with parts.gate.slot(key, left) as slot:
                 self._waited(caller, record, time.monotonic() - began)
-                return await Try(parts.upstream, parts.limits, parts.clock, exchange, caller, record, slot).run(secret)
+                once = Try(parts.upstream, parts.limits, parts.clock, exchange, caller, record, slot, keep)
+                return await once.run(secret)
         except GateClosed as closed:
             self._waited(caller, record, time.monotonic() - began)
             return Trouble(503, "provider_unavailable", "provider_unavailable", closed.reason, final=True)

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable, Mapping
 
+from service.gateway.redaction import Redactor
+
 MAX_VALUE = 8 << 10
 _TOKEN = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]{1,100}", re.ASCII)
 _VALUE = re.compile(r"[\x20-\x7e\t]*", re.ASCII)
@@ -12,7 +14,7 @@ _PASS_UP_NAMES = frozenset({"accept", "user-agent", "x-goog-api-client"})
 _NEVER_UP = frozenset({"openai-organization", "openai-project", "anthropic-organization-id"})
 _PASS_DOWN = ("anthropic-ratelimit-", "x-ratelimit-", "openai-processing-", "openai-version", "openai-model")
 _PASS_DOWN_NAMES = frozenset(
-    {"content-type", "content-encoding", "cache-control", "retry-after", "retry-after-ms", "request-id",
+    {"content-type", "cache-control", "retry-after", "retry-after-ms", "request-id",
      "x-request-id", "x-should-retry"}
 )  # fmt: skip
 MAX_PASSED = 64
@@ -32,14 +34,14 @@ def upstream_headers(
     return {name: value for name, value in {**kept, **fixed, **lower}.items() if _sound(name, value)}
 
 
-def client_headers(answered: Mapping[str, str], secret: str | None) -> dict[str, str]:
-    """Return what of a provider's headers the client sees."""
+def client_headers(answered: Mapping[str, str], redactor: Redactor) -> dict[str, str]:
+    """Return what of a provider's headers the client sees. The body reaches it decoded."""
     kept = {
         name: value
         for name, value in answered.items()
         if (name in _PASS_DOWN_NAMES or name.startswith(_PASS_DOWN)) and len(value) <= MAX_VALUE and _sound(name, value)
     }
-    kept = {name: value for name, value in kept.items() if not secret or secret not in value}
+    kept = {name: value for name, value in kept.items() if redactor.redact_text(value) == value}
     return dict(list(kept.items())[:MAX_PASSED])
 
 

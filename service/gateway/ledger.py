@@ -2,10 +2,13 @@
 
 import asyncio
 import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import structlog
 
 from service.domain.errors import Unavailable
+from service.gateway.body_keeper import Kept
 from service.lifecycle.clock import Clock
 from service.store import model_requests
 from service.store.database import Database, Tx, retrying
@@ -14,6 +17,8 @@ from service.store.rows_requests import NewRequest, Settlement, Spent
 SETTLERS = 4
 """Settlements written at once: the rest of the pool's connections are for requests that begin."""
 FLUSH_S = 5.0
+Keeping = Callable[[], Awaitable[Kept]]
+"""Keep the bodies of a request. Raises Unavailable, OSError."""
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
@@ -36,9 +41,9 @@ class Ledger:
         async with self._db.reading() as tx:
             return await model_requests.spent(tx, run_id)
 
-    def settle(self, new: NewRequest, end: Settlement) -> None:
-        """Have the end written, in the background, as soon as the database takes it."""
-        task = asyncio.create_task(self._settle(new.id, end), name=f"settle {new.id}")
+    def settle(self, new: NewRequest, end: Settlement, keeping: Keeping | None = None) -> None:
+        """Have the end written, in the background, as soon as the database takes it; first what ``keeping`` keeps."""
+        task = asyncio.create_task(self._keep_and_settle(new.id, end, keeping), name=f"settle {new.id}")
         self._open[task] = new.run_id
         task.add_done_callback(lambda done: self._open.pop(done, None))
 
@@ -60,6 +65,15 @@ class Ledger:
             count += len(left)
             if not left:
                 return count
+
+    async def _keep_and_settle(self, request_id: str, end: Settlement, keeping: Keeping | None) -> None:
+        if keeping is not None:
+            try:
+                kept = await keeping()
+                end = replace(end, request_blob=kept.request, response_blob=kept.response, blobs=kept.blobs)
+            except (Unavailable, OSError) as error:
+                log.warning("bodies_not_kept", request=request_id, why=str(error))
+        await self._settle(request_id, end)
 
     async def _settle(self, request_id: str, end: Settlement) -> None:
         ts = self._clock.now()

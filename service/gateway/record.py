@@ -1,12 +1,13 @@
 """What becomes of one request while it is under way; at its end, the ledger's settlement."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from service.domain.models import Cost, TokenUsage
 from service.gateway.asking import Asking
 from service.gateway.dialects.contract import Meter
+from service.gateway.passing import Passing
 from service.gateway.ports import Pricer
 from service.store.rows_requests import Settlement
 
@@ -24,6 +25,9 @@ class Record:
     provider_error: bool = False
     meter: Meter | None = None
     """Of the answer that was passed on; none: there was no answer of a model."""
+    passing: Passing | None = None
+    secrets: Sequence[str] = field(default=(), repr=False)
+    """What must be in nothing that is kept."""
     cut: bool = False
     """It did not come to its end."""
     first_token_s: float | None = None

@@ -9,8 +9,10 @@ from service.gateway.dialects.contract import Meter
 from service.gateway.exchange import Exchange
 from service.gateway.headers import client_headers, upstream_headers
 from service.gateway.limits import GatewayLimits
+from service.gateway.passing import EncodingUnknown, Passing
 from service.gateway.ports import Slot, TryOutcome
 from service.gateway.record import Record
+from service.gateway.redaction import Redactor, redactor_of
 from service.gateway.retries import RETRYABLE, outcome_of, retry_after_s
 from service.gateway.upstream import Upstream, UpstreamAnswer, UpstreamFailed
 from service.lifecycle.clock import Clock
@@ -43,10 +45,13 @@ class Try:
     caller: Caller
     record: Record
     slot: Slot
+    keep_bytes: int = 0
+    """Of the answer."""
 
     async def run(self, secret: str | None) -> Trouble | None:
         """Return None once an answer was passed on, as a whole or as far as it came."""
         record, asking = self.record, self.record.asking
+        redactor = redactor_of(*([secret] if secret else []))
         credential = asking.rules.credential_headers(secret) if secret else dict[str, str]()
         headers = upstream_headers(
             self.exchange.headers, asking.model.spec.headers, credential, json_body=asking.route.json_body
@@ -58,14 +63,16 @@ class Try:
                 asyncio.timeout(self.limits.stalled_s) as idle,
                 self.upstream.ask(method, asking.url, headers, asking.body, private=private) as answer,
             ):
-                record.seen(answer.headers)
+                record.seen({name: redactor.redact_text(value) for name, value in answer.headers.items()})
                 trouble = await self._judge(answer)
                 if trouble is None:
-                    await self._relay(answer, secret, idle)
+                    await self._relay(answer, redactor, idle)
                 record.cut = False
                 return trouble
         except TimeoutError:
             return self._broken("upstream_stalled", 504, final=True)
+        except EncodingUnknown:
+            return self._broken("upstream_encoding", 502, final=True)
         except UpstreamFailed as failed:
             record.cut = failed.reason == "upstream_cut"
             return self._broken(failed.reason, 502, final=failed.reason == "upstream_not_public")
@@ -86,22 +93,23 @@ class Try:
             return Trouble(502, "upstream_redirect", "upstream_redirect", said, final=True)
         return None
 
-    async def _relay(self, answer: UpstreamAnswer, secret: str | None, idle: asyncio.Timeout) -> None:
+    async def _relay(self, answer: UpstreamAnswer, redactor: Redactor, idle: asyncio.Timeout) -> None:
         record, exchange, loop = self.record, self.exchange, asyncio.get_running_loop()
-        meter = self._meter(answer)
+        keep = self.keep_bytes if self.caller.keep_bodies else 0
+        encoding = answer.headers.get("content-encoding", "")
+        passing = Passing(self._meter(answer), redactor, encoding, keep)
+        record.passing = passing
         if answer.status < 400:
-            record.meter = meter
-        down = list(client_headers(answer.headers, secret).items())
+            record.meter = passing.meter
+        down = list(client_headers(answer.headers, redactor).items())
         async for piece in answer.pieces:
             idle.reschedule(loop.time() + self.limits.stalled_s)
             self.caller.activity.moved()
-            meter.feed(piece)
-            if record.first_token_s is None and meter.first_token_seen():
+            data = passing.feed(piece)
+            if record.first_token_s is None and passing.meter.first_token_seen():
                 record.first_token_s = time.monotonic() - record.began
-            if not exchange.started:
-                record.status = answer.status
-                await exchange.start(answer.status, down)
-            await exchange.send(piece)
+            await self._pass_on(answer.status, down, data)
+        await self._pass_on(answer.status, down, passing.end())
         if not exchange.started:
             record.status = answer.status
             await exchange.start(answer.status, down)
@@ -110,13 +118,21 @@ class Try:
             record.fail(f"provider_{answer.status}", provider=False)
         await exchange.end()
 
+    async def _pass_on(self, status: int, headers: list[tuple[str, str]], data: bytes) -> None:
+        if not data:
+            return
+        if not self.exchange.started:
+            self.record.status = status
+            await self.exchange.start(status, headers)
+        await self.exchange.send(data)
+
     def _meter(self, answer: UpstreamAnswer) -> Meter:
         asking = self.record.asking
         return asking.rules.meter(
             asking.route,
             streaming=asking.facts.streaming,
             content_type=answer.headers.get("content-type", ""),
-            content_encoding=answer.headers.get("content-encoding", ""),
+            content_encoding="",
             spec=asking.model.spec,
         )
 

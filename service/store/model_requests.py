@@ -16,15 +16,19 @@ from service.domain.events import EventType, NewEvent
 from service.domain.models import CostBasis, TokenUsage
 from service.domain.run_states import AttemptState, Flag
 from service.store import events
+from service.store.blob_refs import add_refs
 from service.store.cleaning import clean_json, clean_str
 from service.store.database import Tx
 from service.store.fences import lock_run
+from service.store.phases import touch
 from service.store.rows_requests import ModelRequestRow, NewRequest, Settlement, Spent
 from service.store.tables import attempts, runs
 from service.store.tables_models import model_requests as ledger
 
 SOURCE = "gateway"
 """Source of the gateway's events; four offsets belong to each request of a run."""
+BODIES = "model_request"
+"""Owner kind of kept bodies; the owner is the run, or the request where it belongs to none."""
 _STARTED, _FINISHED, _TOOLS = 0, 1, 2
 _AGENT = "agent"
 _MODEL_NAME = 200
@@ -73,10 +77,15 @@ async def settle(tx: Tx, request_id: str, end: Settlement, ts: datetime) -> bool
         return False
     query = ledger.update().where(ledger.c.id == request_id, ledger.c.state == "started")
     row = (await tx.execute(query.values(_columns(end)).returning(ledger))).mappings().one_or_none()
+    if row is not None and end.blobs:
+        await add_refs(tx, row["project_id"], BODIES, run_id or request_id, end.blobs.items())
     if row is None or run is None:
         return row is not None
     if row["purpose"] == _AGENT:
         await _count_ended(tx, run, row, end, latest=await _latest_attempt(tx, run["id"]) == row["attempt"])
+    if run["outcome"] is not None:  # an ended log gets no more events
+        await touch(tx, run["id"])
+        return True
     happened = [_event(row, _FINISHED, EventType.MODEL_REQUEST, _payload(row), ts)]
     if end.denied_tools or end.server_tools:
         tools = {"request_id": row["id"], "denied": list(end.denied_tools)[:32], "used": row["server_tools"]}

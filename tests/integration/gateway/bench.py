@@ -4,6 +4,7 @@ import json
 import socket
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -12,6 +13,7 @@ from service.domain.grants import Grant, GrantedModel
 from service.domain.models import Dialect, ModelSpec
 from service.domain.run_states import AttemptState
 from service.gateway.auth import token_hash
+from service.gateway.body_keeper import BodyKeeper
 from service.gateway.egress.serving import EgressServing
 from service.gateway.endpoints import Endpoints
 from service.gateway.forwarding import Forwarding, Parts
@@ -24,6 +26,7 @@ from service.gateway.pricing import cost_of
 from service.gateway.upstream import Upstream
 from service.models.scripted.server import Scripted
 from service.store import attempts, claims, events, model_requests
+from service.store.blobs import BlobStore
 from service.store.database import Database
 from service.store.rows import AttemptRow, RunRow
 from service.store.rows_requests import ModelRequestRow
@@ -46,24 +49,32 @@ class Key(NoCredentials):
 
 
 class GateBench:
-    def __init__(self, db: Database, provider: Scripted, stack: AsyncExitStack, limits: GatewayLimits) -> None:
+    def __init__(
+        self, db: Database, provider: Scripted, stack: AsyncExitStack, limits: GatewayLimits, blobs: BlobStore
+    ) -> None:
         self.db, self.provider, self.stack = db, provider, stack
         self.key = Key("sk-scripted-text")
         self.ledger = Ledger(db, "gate-1")
         self.upstream = Upstream(limits)
-        parts = Parts(self.ledger, self.upstream, OpenGate(), self.key, cost_of, limits)
+        self.blobs, self.keeper = blobs, BodyKeeper(blobs)
+        parts = Parts(self.ledger, self.upstream, OpenGate(), self.key, cost_of, limits, self.keeper)
+        stack.callback(self.keeper.close)
         self.forwarding = Forwarding(parts)
-        self.endpoints = Endpoints(self.forwarding, NoServices(), self.ledger, HttpServing(256), limits, EgressServing(db))
+        self.endpoints = Endpoints(
+            self.forwarding, NoServices(), self.ledger, HttpServing(256), limits, EgressServing(db)
+        )
         self._seeds: Any = None
         self._host: Any = None
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, url: str, provider: Scripted, limits: GatewayLimits = LIMITS) -> AsyncGenerator["GateBench"]:
+    async def open(
+        cls, url: str, provider: Scripted, folder: Path, limits: GatewayLimits = LIMITS
+    ) -> AsyncGenerator["GateBench"]:
         db = Database(url)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(db.close)
-            made = cls(db, provider, stack, limits)
+            made = cls(db, provider, stack, limits, BlobStore(folder / "blobs"))
             stack.push_async_callback(made.upstream.close)
             stack.push_async_callback(made.ledger.flush)
             stack.push_async_callback(made.endpoints.shut)

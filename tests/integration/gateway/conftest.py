@@ -1,6 +1,7 @@
 """The gateway in this process on real sockets, a real PostgreSQL, the scripted provider."""
 
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,6 @@ def provider() -> Iterator[Scripted]:
 
 
 @pytest.fixture
-async def bench(database_url: str, provider: Scripted) -> AsyncIterator[GateBench]:
-    async with GateBench.open(database_url, provider) as made:
+async def bench(database_url: str, provider: Scripted, tmp_path: Path) -> AsyncIterator[GateBench]:
+    async with GateBench.open(database_url, provider, tmp_path) as made:
         yield made
