@@ -6,6 +6,7 @@ The SDKs take the better part of a second to import: each is imported when it is
 from importlib import import_module
 
 from service.domain.errors import Invalid
+from service.models.clients.persistent import Persistent
 from service.models.messages import ModelClient, Reach
 
 _MODULES = {
@@ -22,5 +23,4 @@ def client_for(reach: Reach) -> ModelClient:
     if name not in _MODULES:
         raise Invalid("dialect_without_client", f"our own loops do not speak {name!r}", dialects=sorted(_MODULES))
     make = import_module(_MODULES[name]).connect
-    client: ModelClient = make(reach)
-    return client
+    return Persistent(make(reach))

@@ -12,12 +12,15 @@ from service.models.clients.reaching import (
     TIMEOUT_S,
     Size,
     answer_cut,
+    connection_error,
+    count,
     http_client,
+    inner,
     refused,
     tool_call,
     transport_errors,
 )
-from service.models.messages import Answer, Ask, GatewayAway, ModelRefused, Reach, Stop, Turn, UserTurn
+from service.models.messages import Answer, Ask, GatewayAway, ModelRefused, Reach, Stop, ToolCall, Turn, UserTurn
 
 DEFAULT_MAX_TOKENS = 16_000
 _STOPS: dict[str, Stop] = {
@@ -48,11 +51,11 @@ class AnthropicClient:
         gathered = Gathered()
         with transport_errors():
             try:
-                stream = await self._sdk.messages.create(**body, stream=True)
-                async for event in stream:
-                    gathered.take(event.model_dump(mode="json", exclude_unset=True))
+                async with await self._sdk.messages.create(**body, stream=True) as stream:
+                    async for event in stream:
+                        gathered.take(event.model_dump(mode="json", exclude_unset=True))
             except anthropic.APIConnectionError as error:
-                raise _connection(error) from error
+                raise connection_error(error) from error
             except anthropic.APIStatusError as error:
                 if error.response.status_code == 200:  # said inside the stream
                     raise answer_cut(error) from error
@@ -62,10 +65,6 @@ class AnthropicClient:
         if not gathered.ended:
             raise GatewayAway("answer_cut", "the stream ended before the answer did")
         return gathered.answer()
-
-
-def _connection(error: anthropic.APIConnectionError) -> GatewayAway:
-    return GatewayAway("gateway_away", f"{error} {error.__cause__ or ''}"[:500])
 
 
 def request_body(reach: Reach, ask: Ask) -> dict[str, Any]:
@@ -84,7 +83,7 @@ def request_body(reach: Reach, ask: Ask) -> dict[str, Any]:
     if ask.effort is not None:  # with thinking on, no temperature may be given
         body |= {"output_config": {"effort": ask.effort}, "thinking": {"type": "adaptive"}}
     elif ask.temperature is not None:
-        body["temperature"] = ask.temperature
+        body["extra_body"] = {"temperature": ask.temperature}  # the SDK has no argument for it any more
     return body
 
 
@@ -147,7 +146,8 @@ class Gathered:
             self._delta(int(event["index"]), event["delta"])
         elif kind == "message_delta":
             self._stop = str(event["delta"].get("stop_reason") or self._stop)
-            self._usage |= {k: v for k, v in (event.get("usage") or {}).items() if v is not None}
+            told = inner(event, "usage")
+            self._usage |= {key: value for key, value in told.items() if value is not None}
         elif kind == "message_stop":
             self.ended = True
 
@@ -162,20 +162,20 @@ class Gathered:
             self._inputs[index] = self._inputs.get(index, "") + delta["partial_json"]
 
     def answer(self) -> Answer:
-        calls, items = [], []
+        calls: list[ToolCall] = []
+        items: list[dict[str, Any]] = []
         for index, block in sorted(self._blocks.items()):
-            if block.get("type") == "tool_use":
+            if block.get("type") != "tool_use":
+                items.append(block)
+            elif len(calls) < MAX_CALLS:
                 call = tool_call(str(block["id"]), str(block["name"]), self._inputs.get(index, ""))
-                # Given back as the API takes it: an input that was no object becomes an empty one.
-                block = {**block, "input": call.arguments or {}}
                 calls.append(call)
-                if len(calls) > MAX_CALLS:
-                    continue
-            items.append(block)
+                # Given back as the API takes it: an input that was no object becomes an empty one.
+                items.append({**block, "input": call.arguments or {}})
         return Answer(
             text="".join(str(b.get("text", "")) for b in items if b.get("type") == "text"),
             thinking="".join(str(b.get("thinking", "")) for b in items if b.get("type") == "thinking"),
-            calls=calls[:MAX_CALLS],
+            calls=calls,
             stop=_STOPS.get(self._stop, "other"),
             stop_detail=self._stop,
             items=items,
@@ -185,15 +185,11 @@ class Gathered:
 
 
 def _usage(found: Mapping[str, Any]) -> TokenUsage | None:
-    def count(key: str) -> int:
-        value = found.get(key)
-        return value if isinstance(value, int) and value > 0 else 0
-
     if "output_tokens" not in found:
         return None
     return TokenUsage(
-        input_tokens=count("input_tokens"),
-        cached_input_tokens=count("cache_read_input_tokens"),
-        cache_write_tokens=count("cache_creation_input_tokens"),
-        output_tokens=count("output_tokens"),
+        input_tokens=count(found, "input_tokens"),
+        cached_input_tokens=count(found, "cache_read_input_tokens"),
+        cache_write_tokens=count(found, "cache_creation_input_tokens"),
+        output_tokens=count(found, "output_tokens"),
     )

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -33,16 +33,24 @@ def http_client(reach: Reach) -> httpx2.AsyncClient:
 
 
 @contextmanager
-def transport_errors() -> Iterator[None]:
-    """Turn a lost connection into GatewayAway; what is no HTTP or no JSON at all into ModelRefused ``bad_answer``."""
+def transport_errors() -> Generator[None]:
+    """Turn a lost connection into GatewayAway; an answer that is not what the API promises into ModelRefused."""
     try:
         yield
     except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
         raise GatewayAway("gateway_away", str(error)) from error
     except httpx2.TransportError as error:
         raise answer_cut(error) from error
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ModelRefused("bad_answer", f"no JSON: {error}"[:500], http_status=200) from error
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        # The SDKs check nothing of what they read: a field may be missing, or anything.
+        raise ModelRefused("bad_answer", f"{type(error).__name__}: {error}"[:500], http_status=200) from error
+
+
+def connection_error(error: Exception) -> GatewayAway:
+    """Return what an SDK's error of the connection means, by its cause."""
+    if isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout):
+        return GatewayAway("gateway_away", str(error.__cause__)[:500])
+    return answer_cut(error)
 
 
 def answer_cut(error: Exception) -> GatewayAway:
@@ -72,6 +80,25 @@ def tool_call(id: str, name: str, raw: str) -> ToolCall:
         found = None
     arguments = cast("dict[str, Any]", found) if isinstance(found, dict) else None
     return ToolCall(id=id, name=name, arguments=arguments, raw=raw if arguments is None else "")
+
+
+def inner(holder: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return the object below ``key``; an empty one where there is none."""
+    found: Any = holder.get(key)
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+
+def listed(holder: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    """Return the objects in the list below ``key``."""
+    found: Any = holder.get(key)
+    items = cast("list[Any]", found) if isinstance(found, list) else []
+    return [item for item in items if isinstance(item, dict)]
+
+
+def count(holder: Mapping[str, Any], key: str) -> int:
+    """Return the number below ``key``; 0 where there is none."""
+    found: Any = holder.get(key)
+    return max(0, int(found)) if isinstance(found, int | float) else 0
 
 
 class Size:
