@@ -28,6 +28,12 @@ SHIPPED = (
     ScaffoldManifest(
         name="gemini-cli", version="0.61.0", kind="gemini_cli", kit="kits/gemini_cli", minimum=_least(2 * GIB)
     ),
+    ScaffoldManifest(name="opencode", version="1.18.33", kind="opencode", kit="kits/opencode", minimum=_least(2 * GIB)),
+    ScaffoldManifest(
+        name="openclaw", version="2026.9.6", kind="openclaw", kit="kits/openclaw", minimum=_least(3 * GIB, 256)
+    ),
+    ScaffoldManifest(name="openhands", version="1.58.2", kind="openhands", kit="kits/openhands", minimum=_least(GIB)),
+    ScaffoldManifest(name="mini-swe-agent", version="2.4.6", kind="mini_swe", kit="kits/mini_swe", minimum=_least(GIB)),
 )
 
 

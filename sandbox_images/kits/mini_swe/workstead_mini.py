@@ -5,9 +5,13 @@ its request) or ``end`` (how it ended). All other output is the program's own. N
 for one thing: an answer that says the request is at fault is final, where the program would ask ten times.
 """
 
+# The packages are in the kit only.
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUntypedBaseClass=false
+
 import json
 import signal
-from typing import Any
+from typing import Any, ClassVar
 
 import litellm
 from minisweagent.agents.default import AgentConfig, DefaultAgent
@@ -49,7 +53,7 @@ class Agent(DefaultAgent):
 
 
 class Model(LitellmModel):
-    abort_exceptions = [*LitellmModel.abort_exceptions, litellm.exceptions.BadRequestError]
+    abort_exceptions: ClassVar = [*LitellmModel.abort_exceptions, litellm.exceptions.BadRequestError]
 
 
 def say(kind: str, body: dict[str, Any]) -> None:
