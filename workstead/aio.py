@@ -10,6 +10,8 @@ from workstead._async.benchmarks import AsyncBenchmarks
 from workstead._async.blobs import AsyncBlobs
 from workstead._async.catalogue import AsyncBreakers, AsyncModels, AsyncServices
 from workstead._async.changes import follow_changes
+from workstead._async.deliverables import AsyncDeliverables
+from workstead._async.driving import AsyncDrive
 from workstead._async.gradings import AsyncGradings
 from workstead._async.hosts import AsyncHosts
 from workstead._async.http import AsyncTransport
@@ -47,6 +49,7 @@ class AsyncClient:
     ) -> None:
         there = resolve(url, token)
         self.url = there.url
+        self._token = there.token
         self._http = AsyncTransport(there.url, there.token, timeout_s=timeout_s, retries=retries, transport=transport)
         self.blobs = AsyncBlobs(self._http)
         self.tasks = AsyncTasks(self._http, self.blobs)
@@ -56,6 +59,7 @@ class AsyncClient:
         self.operations = AsyncOperations(self._http)
         self.benchmarks = AsyncBenchmarks(self._http, self.blobs, self.operations)
         self.gradings = AsyncGradings(self._http)
+        self.deliverables = AsyncDeliverables(self._http, self.blobs)
         self.tokens = AsyncTokens(self._http)
         self.tickets = AsyncTickets(self._http)
         self.projects = AsyncProjects(self._http)
@@ -75,6 +79,10 @@ class AsyncClient:
         """
         async for change in follow_changes(self._http, after, kinds, follow=follow):
             yield change
+
+    def drive(self, run_id: str, *, holder: str) -> AsyncDrive:
+        """Drive a run of a ``remote`` or ``person`` agent: ``async with client.drive(run.id, holder="my loop") as box``."""
+        return AsyncDrive(self._http, self.url, self._token, run_id, holder)
 
     async def me(self) -> Me:
         """Return what this token may do."""

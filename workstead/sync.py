@@ -11,6 +11,8 @@ from workstead._sync.benchmarks import SyncBenchmarks
 from workstead._sync.blobs import SyncBlobs
 from workstead._sync.catalogue import SyncBreakers, SyncModels, SyncServices
 from workstead._sync.changes import follow_changes
+from workstead._sync.deliverables import SyncDeliverables
+from workstead._sync.driving import SyncDrive
 from workstead._sync.gradings import SyncGradings
 from workstead._sync.hosts import SyncHosts
 from workstead._sync.http import SyncTransport
@@ -48,6 +50,7 @@ class Client:
     ) -> None:
         there = resolve(url, token)
         self.url = there.url
+        self._token = there.token
         self._http = SyncTransport(there.url, there.token, timeout_s=timeout_s, retries=retries, transport=transport)
         self.blobs = SyncBlobs(self._http)
         self.tasks = SyncTasks(self._http, self.blobs)
@@ -57,6 +60,7 @@ class Client:
         self.operations = SyncOperations(self._http)
         self.benchmarks = SyncBenchmarks(self._http, self.blobs, self.operations)
         self.gradings = SyncGradings(self._http)
+        self.deliverables = SyncDeliverables(self._http, self.blobs)
         self.tokens = SyncTokens(self._http)
         self.tickets = SyncTickets(self._http)
         self.projects = SyncProjects(self._http)
@@ -75,6 +79,10 @@ class Client:
         too old, Problem, Disconnected.
         """
         yield from follow_changes(self._http, after, kinds, follow=follow)
+
+    def drive(self, run_id: str, *, holder: str) -> SyncDrive:
+        """Drive a run of a ``remote`` or ``person`` agent: ``with client.drive(run.id, holder="my loop") as box``."""
+        return SyncDrive(self._http, self.url, self._token, run_id, holder)
 
     def me(self) -> Me:
         """Return what this token may do."""

@@ -59,6 +59,16 @@ def read_task_dir(root: Path) -> Bundle:
     return Bundle(manifest, files)
 
 
+def read_folder(folder: Path) -> tuple[list[dict[str, str]], dict[str, Path]]:
+    """Return the files below ``folder`` (path and sha256 each), and digest → file. Raises InvalidInput, OSError."""
+    files: dict[str, Path] = {}
+    problems: list[str] = [] if os.path.lexists(folder) else ["does not exist"]
+    refs = _refs(folder, folder.name, files, problems)
+    if problems:
+        raise InvalidInput(folder, problems)
+    return [{"path": ref["path"], "sha256": ref["sha256"]} for ref in refs], files
+
+
 def _read_toml(root: Path, problems: list[str]) -> dict[str, Any]:
     text = read_text(root / "task.toml", "task.toml", problems)
     try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx
+from fastapi import FastAPI
 
 from service.api.app import create_app
 from service.api.state import ApiConfig, ApiState
@@ -27,6 +28,8 @@ class Remote:
     stage: Stage
     place: BridgePlace
     http: httpx.AsyncClient
+    app: FastAPI
+    token: str
     worker: "asyncio.Task[None] | None" = None
     lease: str = ""
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
@@ -41,10 +44,11 @@ class Remote:
         async with stage.db.transaction() as tx:
             await hosts.register(tx, replace(stage.host, facts={FACT: place.fact}))
             _, secret = await tokens.mint(tx, stage.project.id, ["admin"])
-        transport = httpx.ASGITransport(create_app(state), raise_app_exceptions=False)
+        app = create_app(state)
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         headers = {"Authorization": f"Bearer {secret}"}
         async with httpx.AsyncClient(transport=transport, base_url=BASE, headers=headers, timeout=60) as client:
-            made = cls(stage, place, client)
+            made = cls(stage, place, client, app, secret)
             try:
                 yield made
             finally:

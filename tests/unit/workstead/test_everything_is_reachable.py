@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from tests.architecture.repository import ROOT
+from workstead._async.driving import AsyncDrive
 from workstead.aio import AsyncClient
 from workstead.errors import WorksteadError
 from workstead.task_dir import Bundle
@@ -45,6 +46,18 @@ CALLS: dict[str, Call] = {
     "put_small_blobs": lambda c, _: c.blobs.upload_all({SHA: b"x", "1" * 64: b"y"}),
     "list_all_gradings": lambda c, _: c.gradings.list(),
     "get_grading": lambda c, _: c.gradings.get("grd_1"),
+    "create_grading": lambda c, folder: c.deliverables.grade("task_1", folder),
+    "put_deliverable": lambda c, folder: c.deliverables.upload("run_1", folder),
+    "get_assignment": lambda c, _: _drive(c).assignment(),
+    "claim_run": lambda c, _: _drive(c).__aenter__(),
+    "beat_run": lambda c, _: _drive(c).beat(),
+    "release_run": lambda c, _: _drive(c).release(),
+    "declare_usage": lambda c, _: _drive(c).usage(input_tokens=1),
+    "finish_run": lambda c, _: _drive(c).finish(),
+    "exec_in_run": lambda c, _: _drive(c).exec(["true"]),
+    "list_run_files": lambda c, _: _drive(c).list(),
+    "read_run_file": lambda c, _: _drive(c).read("a/b"),
+    "write_run_file": lambda c, _: _drive(c).write("a/b", b""),
     "list_criteria": lambda c, _: c.gradings.criteria("grd_1"),
     "list_hosts": lambda c, _: c.hosts.list(),
     "get_host": lambda c, _: c.hosts.get("a"),
@@ -115,6 +128,10 @@ CALLS: dict[str, Call] = {
     "create_token": lambda c, _: c.tokens.create(["runs:read"]),
     "revoke_token": lambda c, _: c.tokens.revoke("tok_1"),
 }
+
+
+def _drive(client: AsyncClient) -> AsyncDrive:
+    return client.drive("run_1", holder="x")
 
 
 def operations() -> dict[str, tuple[str, str]]:

@@ -1,0 +1,90 @@
+"""A loop written from the documentation drives a real sandbox; its worker may be killed meanwhile."""
+
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.journeys import jobs
+from tests.journeys.readme import ROOT
+from tests.journeys.stack import Stack, wait_until
+
+
+def documented_loop() -> str:
+    text = (ROOT / "docs" / "remote-driving.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```python run\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return str(block)
+
+
+@pytest.fixture(name="run")
+def remote_run(service: Stack) -> Iterator[str]:
+    """A run that waits for its driver."""
+    name = "by-hand"
+    service.call("POST", "/v1/scaffolds", json={"name": name, "version": "1", "kind": "remote"})
+    agent = service.call("POST", "/v1/agents", json={"scaffold": f"{name}@1"})["id"]
+    run_id = jobs.submit(service, jobs.make_task(service), agent)
+    wait_until("the run is ready", lambda: any(e["type"] == "run.ready" for e in service.events(run_id)))
+    yield run_id
+    service.call("POST", f"/v1/runs/{run_id}/stop", json={"mode": "discard"})
+
+
+def claim(service: Stack, run_id: str) -> dict[str, str]:
+    lease = service.call("POST", f"/v1/runs/{run_id}/claim", json={"holder": "a test"})
+    return {"Workstead-Lease": lease["lease"]}
+
+
+def test_the_documented_loop_is_graded(service: Stack) -> None:
+    task = jobs.make_task(service, {"input.csv": b"40\n2\n"})
+    env = {**os.environ, "WORKSTEAD_URL": service.url, "WORKSTEAD_TOKEN": service.token, "WORKSTEAD_TASK": task}
+    argv = [sys.executable, "-c", documented_loop()]
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "graded 1.0\n"
+
+
+def test_a_call_outlives_kill_9_of_the_worker(service: Stack, run: str) -> None:
+    headers = claim(service, run)
+    script = "echo run >> runs; while [ ! -e go ]; do sleep 0.1; done; wc -l < runs"
+    answers: list[Any] = []
+    body = {"argv": ["bash", "-c", script], "call_id": "slow", "timeout_s": 100}
+
+    def execute() -> None:
+        answers.append(service.http.post(f"/v1/runs/{run}/exec", json=body, headers=headers, timeout=150))
+
+    waiting = threading.Thread(target=execute)
+    waiting.start()
+    wait_until("the program runs", lambda: _exists(service, run, headers, "runs"))
+    service.kill("worker")
+    service.call("PUT", f"/v1/runs/{run}/files/go", content=b"", headers=headers, timeout=100)
+    waiting.join(100)
+    assert answers[0].status_code == 200, answers[0].text
+    assert (answers[0].json()["code"], answers[0].json()["stdout"].strip()) == (0, "1")
+    service.call("POST", f"/v1/runs/{run}/finish", json={"status": "failure"}, headers=headers)
+    record = jobs.record(service, run)
+    assert record.run["ended_because"] == "scaffold_error"
+    calls = [e["payload"]["id"] for e in record.of("tool.call") if e["payload"]["name"] == "exec"]
+    assert calls == ["slow"]
+    assert [e["payload"]["action"] for e in record.of("driver")] == ["claimed", "finished"]
+
+
+def test_output_is_streamed_from_a_real_sandbox_and_a_stop_ends_it(service: Stack, run: str) -> None:
+    headers = {**claim(service, run), "Accept": "text/event-stream"}
+    body = {"argv": ["bash", "-c", "echo one; sleep 100"], "timeout_s": 100}
+    with service.http.stream("POST", f"/v1/runs/{run}/exec", json=body, headers=headers, timeout=60) as answer:
+        lines = answer.iter_lines()
+        assert (
+            next(line for line in lines if line.startswith("data:")) == 'data: {"stream": "stdout", "text": "one\\n"}'
+        )
+        service.call("POST", f"/v1/runs/{run}/stop", json={"mode": "collect"})
+        rest = list(lines)
+    assert "event: error" in rest
+    assert jobs.record(service, run).run["ended_because"] == "stopped"
+
+
+def _exists(service: Stack, run_id: str, headers: dict[str, str], path: str) -> bool:
+    return service.http.get(f"/v1/runs/{run_id}/files/{path}", headers=headers).status_code == 200
