@@ -17,7 +17,12 @@ async def granted_models(tx: Tx, project_id: str, names: Sequence[str]) -> list[
     found = {row["name"]: row for row in (await tx.execute(query)).mappings()}
     rows = [found[name] for name in dict.fromkeys(names) if name in found]
     return [
-        GrantedModel(id=row["id"], spec=ModelSpec.model_validate(row["spec"]), credential_id=row["credential_id"])
+        GrantedModel(
+            id=row["id"],
+            spec=ModelSpec.model_validate(row["spec"]),
+            credential_id=row["credential_id"],
+            private=row["private"],
+        )
         for row in rows
     ]
 
