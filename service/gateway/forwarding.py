@@ -14,11 +14,13 @@ from service.gateway.auth import Refused, presented
 from service.gateway.body_keeper import BodyKeeper, Kept
 from service.gateway.budgets import BudgetExhausted, Reservation
 from service.gateway.caller import Caller
+from service.gateway.cassettes.replay import NoTapes, RecordedRefusal, ReplayUpstream, Tapes, tape_of
+from service.gateway.cassettes.tape import CassetteMismatch
 from service.gateway.dialects import registry
 from service.gateway.exchange import Exchange
 from service.gateway.ledger import Keeping, Ledger
 from service.gateway.limits import GatewayLimits
-from service.gateway.ports import Credentials, CredentialUnavailable, Gate, GateClosed, GateKey, Pricer
+from service.gateway.ports import Credentials, CredentialUnavailable, Gate, GateClosed, GateKey, OpenSlot, Pricer
 from service.gateway.record import Record
 from service.gateway.redaction import redactor_of
 from service.gateway.refusing import refuse
@@ -42,6 +44,7 @@ class Parts:
     limits: GatewayLimits = field(default_factory=GatewayLimits)
     bodies: BodyKeeper | None = None
     """Null: none are kept."""
+    tapes: Tapes = field(default_factory=NoTapes)
     clock: Clock = field(default_factory=Clock)
 
 
@@ -104,7 +107,7 @@ class Forwarding:
         asking = record.asking
         token = presented(exchange.headers, ())
         redactor = redactor_of(token, *record.secrets)
-        answer, size = (bytes(passing.kept), passing.size) if passing is not None else (b"", 0)
+        answer, size = (passing.recording.data(), passing.recording.size) if passing is not None else (b"", 0)
         thread = f"{asking.model.id} {asking.route.kind}"
 
         async def keep() -> Kept:
@@ -144,6 +147,8 @@ class Forwarding:
             await self._wait(caller, record, pause)
 
     async def _one_try(self, exchange: Exchange, caller: Caller, record: Record) -> Trouble | None:
+        if caller.replay_of is not None:
+            return await self._replayed(exchange, caller, record)
         model, parts = record.asking.model, self._parts
         key = GateKey(caller.project_id, model.spec.provider, model.id, model.credential_id, model.spec.max_concurrency)
         began = time.monotonic()
@@ -153,7 +158,8 @@ class Forwarding:
             record.secrets = () if secret is None else (secret,)
             keep = 0 if parts.bodies is None else parts.bodies.limits.body_bytes
             async with parts.gate.slot(key, left) as slot:
-                self._waited(caller, record, time.monotonic() - began)
+                waited = time.monotonic() - began
+                self._waited(caller, record, waited if waited >= NOTICEABLE_S else 0.0)
                 once = Try(parts.upstream, parts.limits, parts.clock, exchange, caller, record, slot, keep)
                 return await once.run(secret)
         except GateClosed as closed:
@@ -161,6 +167,28 @@ class Forwarding:
             return Trouble(503, "provider_unavailable", "provider_unavailable", closed.reason, final=True)
         except CredentialUnavailable as error:
             return Trouble(400, "provider_rejected_credential", error.type, str(error), final=True)
+        except Unavailable:
+            return Trouble(503, "ledger_unavailable", "database_unavailable", "try again", final=True, provider=False)
+
+    async def _replayed(self, exchange: Exchange, caller: Caller, record: Record) -> Trouble | None:
+        """Answer from the recording; nobody is asked, no key is looked up."""
+        parts, asking = self._parts, record.asking
+        body = redactor_of(presented(exchange.headers, ())).redact(asking.client_body)
+        model = asking.facts.model or asking.route.model or ""
+        keep = 0 if parts.bodies is None else parts.bodies.limits.body_bytes
+        try:
+            tape = await tape_of(caller, parts.tapes)
+            recorded = ReplayUpstream(tape, asking.route, model, body, parts.limits.replay_time_scale)
+            slot = OpenSlot()
+            return await Try(recorded, parts.limits, parts.clock, exchange, caller, record, slot, keep).run(None)
+        except CassetteMismatch as mismatch:
+            record.note = mismatch.note()
+            cause = "cassette_mismatch"
+            return Trouble(400, cause, cause, str(mismatch), final=True, provider=False)
+        except RecordedRefusal as refused:
+            return Trouble(
+                refused.status, refused.type, refused.cause, str(refused), final=True, provider=refused.provider
+            )
         except Unavailable:
             return Trouble(503, "ledger_unavailable", "database_unavailable", "try again", final=True, provider=False)
 
@@ -179,9 +207,8 @@ class Forwarding:
 
     @staticmethod
     def _waited(caller: Caller, record: Record, seconds: float) -> None:
-        if seconds >= NOTICEABLE_S:
-            record.wait_s += seconds
-            caller.activity.provider_wait_s += seconds
+        record.wait_s += seconds
+        caller.activity.provider_wait_s += seconds
 
     def _new_request(self, exchange: Exchange, caller: Caller, asking: Asking, reserved: Reservation) -> NewRequest:
         spec = asking.model.spec

@@ -24,14 +24,16 @@ from service.gateway.limits import GatewayLimits
 from service.gateway.ports import NoCredentials, OpenGate, Purpose
 from service.gateway.pricing import cost_of
 from service.gateway.upstream import Upstream
+from service.models.scripted.exchanges import Exchange
 from service.models.scripted.server import Scripted
-from service.store import attempts, claims, events, model_requests
+from service.store import attempts, claims, events, model_requests, runs
 from service.store.blobs import BlobStore
 from service.store.database import Database
 from service.store.rows import AttemptRow, RunRow
 from service.store.rows_requests import ModelRequestRow
 from tests.integration.store.seeds import add_host, add_run, seed
 
+TOKEN = "wsr_TESTTEST_0123456789-of-this-run"
 LIMITS = GatewayLimits(first_pause_s=0.05, last_pause_s=0.2)
 PRICES = {
     "input_usd": "3", "output_usd": "15", "cached_input_usd": "0.3", "cache_write_usd": "3.75", "as_of": "2026-11-01",
@@ -64,6 +66,8 @@ class GateBench:
             self.forwarding, NoServices(), self.ledger, HttpServing(256), limits, EgressServing(db)
         )
         self._seeds: Any = None
+        self._clients: list[httpx.AsyncClient] = []
+        self._seen = 0
         self._host: Any = None
 
     @classmethod
@@ -78,7 +82,21 @@ class GateBench:
             stack.push_async_callback(made.upstream.close)
             stack.push_async_callback(made.ledger.flush)
             stack.push_async_callback(made.endpoints.shut)
+            stack.push_async_callback(made.close_clients)
             yield made
+
+    def begin(self, scenario: str = "text") -> None:
+        self._seen = max((one.number for one in self.provider.requests()), default=0)
+        self.key.value = f"sk-scripted-{scenario}"
+
+    def asked(self) -> list[Exchange]:
+        """Return what reached the provider since :meth:`begin`."""
+        return [one for one in self.provider.requests() if one.number > self._seen]
+
+    async def close_clients(self) -> None:
+        clients, self._clients = self._clients, []
+        for client in clients:
+            await client.aclose()
 
     def model(self, dialect: Dialect = Dialect.ANTHROPIC, **changes: Any) -> GrantedModel:
         base = self.provider.url + ("/v1" if dialect is Dialect.OPENAI else "")
@@ -102,7 +120,7 @@ class GateBench:
             attempt = await attempts.advance(tx, claimed, AttemptState.BOUND)
         return run, attempt
 
-    async def grant(self, token: str = "token", **changes: Any) -> Grant:
+    async def grant(self, token: str = TOKEN, **changes: Any) -> Grant:
         run, attempt = await self.run()
         models = [self.model(dialect) for dialect in Dialect]
         fields: dict[str, Any] = {
@@ -112,19 +130,24 @@ class GateBench:
         return Grant.model_validate(fields | changes)
 
     async def client(self, grant: Grant, headers: Mapping[str, str] | None = None) -> httpx.AsyncClient:
-        """Open the grant on a listener; return a client of it that shows the token ``token``."""
+        """Open the grant on a listener; return a client of it that shows the token."""
         listener = socket.create_server(("127.0.0.1", 0))
         port = listener.getsockname()[1]
         await self.endpoints.open(grant, {80: listener})
-        shown = {"x-api-key": "token"} if headers is None else headers
+        shown = {"x-api-key": TOKEN} if headers is None else headers
         client = httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=shown, timeout=20, trust_env=False)
-        self.stack.push_async_callback(client.aclose)
+        self._clients.append(client)
         return client
 
     async def ledger_of(self, grant: Grant) -> list[ModelRequestRow]:
         await self.ledger.flush()
         async with self.db.reading() as tx:
             return await model_requests.list_for_run(tx, grant.run_id, 0, 1000)
+
+    async def run_row(self, grant: Grant) -> RunRow:
+        await self.ledger.flush()
+        async with self.db.reading() as tx:
+            return await runs.load(tx, grant.run_id)
 
     async def events_of(self, grant: Grant) -> list[dict[str, Any]]:
         async with self.db.reading() as tx:
