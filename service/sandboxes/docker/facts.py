@@ -44,6 +44,18 @@ class ImageFacts:
     label_names: tuple[str, ...] = ()
     interpreter: str | None = None
     """Absolute path of a Python inside, where one was found."""
+    musl: bool = False
+    """Its C library is musl, and it has no glibc beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class KitFacts:
+    """What of a kit decides where it can run."""
+
+    interpreter: str | None = None
+    """Absolute path of its own Python."""
+    any_library: bool = False
+    """It brings its loader and C library, or says that it needs none: it runs whatever the environment has."""
 
 
 @dataclass(frozen=True, slots=True)

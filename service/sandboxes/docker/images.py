@@ -6,13 +6,13 @@ an image id that the operator has let in. Containers are made by id, so that a t
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from posixpath import normpath
 from typing import Any
 
 from service.sandboxes.contract import SandboxGone, SandboxRefused
 from service.sandboxes.docker.engine import Engine
-from service.sandboxes.docker.facts import IMAGE_LABEL, ImageFacts, words
+from service.sandboxes.docker.facts import IMAGE_LABEL, LABEL_PREFIX, ImageFacts, KitFacts, words
 from service.sandboxes.docker.unstarted import unstarted
 
 OWN_REPOSITORY = "workstead/"
@@ -22,6 +22,10 @@ MAX_VOLUMES = 16
 MAX_ENV = 256
 INTERPRETERS = ("/usr/local/bin/python3", "/usr/bin/python3", "/bin/python3")
 KIT_INTERPRETERS = ("/opt/kit/bin/python3", "/opt/kit/python/bin/python3")
+KIT_LOADER = "/opt/kit/lib/ld.so"
+LIBRARY_LABEL = LABEL_PREFIX + "libc"
+"""A kit whose programs are all static says ``none`` here."""
+GLIBC_LOADER, MUSL_LOADER = "/lib64/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1"
 _ID = re.compile(r"^sha256:[0-9a-f]{64}$")
 _TAG = re.compile(r"^workstead/[a-z0-9][a-z0-9._/-]*:[A-Za-z0-9._-]+$")
 _NAME = re.compile(r"^[a-z0-9][a-z0-9._/-]*$")
@@ -36,6 +40,7 @@ class Images:
         self._deployment = deployment
         self._names = names
         self._facts: dict[str, ImageFacts] = {}
+        self._kits: dict[str, KitFacts] = {}
         self._resolved: dict[str, tuple[str, float]] = {}
 
     async def resolve(self, name: str) -> str:
@@ -78,20 +83,26 @@ class Images:
         if known is None:
             found = await self._inspect(image_id)
             check_acceptable(found)
-            known = metadata(found, await self.first_path(image_id, INTERPRETERS))
+            known = metadata(found, await self.present(image_id, (*INTERPRETERS, GLIBC_LOADER, MUSL_LOADER)))
             self._facts[image_id] = known
         return known
 
-    async def kit_interpreter(self, image_id: str) -> str | None:
-        return await self.first_path(image_id, KIT_INTERPRETERS)
+    async def kit(self, image_id: str) -> KitFacts:
+        """Return where a kit can run; remembered per id. Raises SandboxRefused, EngineError."""
+        known = self._kits.get(image_id)
+        if known is None:
+            config: Mapping[str, Any] = (await self._inspect(image_id)).get("Config") or {}
+            labels: Mapping[str, Any] = config.get("Labels") or {}
+            has = await self.present(image_id, (*KIT_INTERPRETERS, KIT_LOADER))
+            own = next((path for path in KIT_INTERPRETERS if path in has), None)
+            known = KitFacts(own, KIT_LOADER in has or labels.get(LIBRARY_LABEL) == "none")
+            self._kits[image_id] = known
+        return known
 
-    async def first_path(self, image_id: str, candidates: tuple[str, ...]) -> str | None:
-        """Return the first of the paths that the image has: asked of a container that is never started."""
+    async def present(self, image_id: str, paths: tuple[str, ...]) -> frozenset[str]:
+        """Return which of the paths the image has: asked of a container that is never started."""
         async with unstarted(self._engine, self._deployment, image_id) as probe:
-            for path in candidates:
-                if await self._engine.stat_path(probe, path) is not None:
-                    return path
-        return None
+            return frozenset([path for path in paths if await self._engine.stat_path(probe, path) is not None])
 
     async def _inspect(self, reference: str) -> dict[str, Any]:
         try:
@@ -110,14 +121,16 @@ class Images:
         return str(max(ours, key=lambda i: int(i["Created"]))["Id"])
 
 
-def metadata(inspected: Mapping[str, Any], interpreter: str | None = None) -> ImageFacts:
+def metadata(inspected: Mapping[str, Any], has: Collection[str] = ()) -> ImageFacts:
+    """``has``: those of the paths that decide something that the image has."""
     config: Mapping[str, Any] = inspected.get("Config") or {}
     return ImageFacts(
         id=str(inspected["Id"]),
         env_names=tuple(e.partition("=")[0] for e in words(config.get("Env"))),
         volumes=tuple(sorted(words(config.get("Volumes")))),
         label_names=tuple(sorted(words(config.get("Labels")))),
-        interpreter=interpreter,
+        interpreter=next((path for path in INTERPRETERS if path in has), None),
+        musl=MUSL_LOADER in has and GLIBC_LOADER not in has,
     )
 
 

@@ -43,7 +43,7 @@ class Kits:
         with suppress(SandboxGone):
             await self._engine.remove_volume(name)
         await self._images.resolve(image_id)
-        if await self._images.first_path(image_id, (KIT,)) is None:
+        if not await self._images.present(image_id, (KIT,)):
             raise SandboxRefused("kit_refused", f"image {image_id[:19]} has no {KIT}")
         await self._engine.create_volume(name, {}, {KIT_LABEL: image_id})
         mount: dict[str, Any] = {"Type": "volume", "Source": name, "Target": KIT}

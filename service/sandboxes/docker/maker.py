@@ -10,9 +10,9 @@ from service.sandboxes.contract import SandboxRefused, SandboxSpec
 from service.sandboxes.docker.attestation import attest
 from service.sandboxes.docker.calls import CallPool
 from service.sandboxes.docker.engine import Engine
-from service.sandboxes.docker.facts import DEPLOYMENT_LABEL, SANDBOX_LABEL, HostFacts, ImageFacts, Placement
+from service.sandboxes.docker.facts import DEPLOYMENT_LABEL, SANDBOX_LABEL, HostFacts, ImageFacts, KitFacts, Placement
 from service.sandboxes.docker.handles import Handle, Handles
-from service.sandboxes.docker.images import Images
+from service.sandboxes.docker.images import KIT_LOADER, LIBRARY_LABEL, Images
 from service.sandboxes.docker.kits import Kits
 from service.sandboxes.docker.link import LauncherLink
 from service.sandboxes.docker.markers import read_markers
@@ -22,6 +22,10 @@ from service.sandboxes.docker.workspace import WorkspaceStore
 HOST_CALL_S = 60.0
 CONNECT_S = 30.0
 KEY_BYTES = 32
+_NEEDS_GLIBC = (
+    "the environment's C library is musl, and the kit does not say that its programs run there: take an environment with "
+    f"glibc, or a kit with a loader of its own ({KIT_LOADER}), or with static programs (label {LIBRARY_LABEL}=none)"
+)
 
 
 class Maker:
@@ -54,8 +58,8 @@ class Maker:
         if spec.in_memory and spec.limits.disk_bytes > spec.limits.memory_bytes // 2:
             raise SandboxRefused("workspace_too_large", "a workspace in memory takes at most half of the memory limit")
         image = await self._images.facts(spec.environment)
-        kit_volume = await self._kits.volume(spec.kit) if spec.kit else None
         interpreter = await self._interpreter(spec, image)
+        kit_volume = await self._kits.volume(spec.kit) if spec.kit else None
         home, options = await self._host.run("workspace", HOST_CALL_S, lambda: self._prepare(sandbox_id, spec))
         key = os.urandom(KEY_BYTES)
         link = LauncherLink(home / "control", key, may_key=True, shared=self._handles.shared)
@@ -117,9 +121,11 @@ class Maker:
         return {**attestation, "workspace": self._store.kind, "soft_quota": self._store.soft}
 
     async def _interpreter(self, spec: SandboxSpec, image: ImageFacts) -> str:
-        if image.interpreter is not None:
-            return image.interpreter
-        found = await self._images.kit_interpreter(spec.kit) if spec.kit else None
+        """Return the launcher's Python: the kit's where there is one, as an environment's may be of any age."""
+        kit = await self._images.kit(spec.kit) if spec.kit else KitFacts()
+        if spec.kit and image.musl and not kit.any_library:
+            raise SandboxRefused("kit_needs_glibc", _NEEDS_GLIBC)
+        found = kit.interpreter or image.interpreter
         if found is None:
             raise SandboxRefused("no_interpreter", "neither the environment nor the kit has a Python for the launcher")
         return found

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from service.sandboxes.contract import SandboxRefused
-from service.sandboxes.docker.images import MAX_VOLUMES, check_acceptable, metadata
+from service.sandboxes.docker.images import GLIBC_LOADER, MAX_VOLUMES, MUSL_LOADER, check_acceptable, metadata
 
 
 def image(**config: Any) -> dict[str, Any]:
@@ -48,3 +48,17 @@ def test_metadata() -> None:
     assert facts.env_names == ("A", "LD_PRELOAD")
     assert facts.volumes == ("/a", "/b")
     assert facts.label_names == ("x",)
+
+
+@pytest.mark.parametrize(
+    ("has", "interpreter", "musl"),
+    [
+        ((), None, False),
+        ((MUSL_LOADER, "/usr/bin/python3"), "/usr/bin/python3", True),
+        ((MUSL_LOADER, GLIBC_LOADER), None, False),
+        (("/usr/bin/python3", "/usr/local/bin/python3"), "/usr/local/bin/python3", False),
+    ],
+)
+def test_what_an_environment_has(has: tuple[str, ...], interpreter: str | None, musl: bool) -> None:
+    facts = metadata(image(), has)
+    assert (facts.interpreter, facts.musl) == (interpreter, musl)
