@@ -141,6 +141,8 @@ class GatewaySettings(BaseModel):
     """Largest body of a request to a model, in bytes."""
     stalled_s: float = Field(default=600, gt=0)
     """Seconds without a byte of an answer after which a provider counts as stalled."""
+    replay_time_scale: float = Field(default=0, ge=0, le=100)
+    """Of a recording's pauses, when a run is replayed: 0 = none, 1 = as they were."""
     connections_per_run: int = Field(default=256, ge=4, le=10_000)
     """Most connections at once from one sandbox to the gateway."""
 

@@ -25,6 +25,7 @@ from service.dashboard.app import install as install_pages
 from service.dashboard.visitor import Dashboard
 from service.domain.grants import GrantedModel
 from service.gateway.body_keeper import BodyKeeper
+from service.gateway.cassettes.replay import StoredTapes
 from service.gateway.breaker import Gates
 from service.gateway.credentials import Vault
 from service.gateway.deployment_keys import read_deployment_keys
@@ -250,7 +251,8 @@ async def _gateway(settings: Settings, stack: AsyncExitStack) -> None:
     stack.callback(place.close)
     key = OpeningKey.at(place.directory / KEY)
     keys = read_deployment_keys(settings.models.credentials_file, settings.models.credentials)
-    bodies = BodyKeeper(BlobStore(settings.blob_dir))
+    blobs = BlobStore(settings.blob_dir)
+    bodies = BodyKeeper(blobs)
     stack.callback(bodies.close)
     if account.switch:
         share(settings.blob_dir, account.gid)
@@ -261,6 +263,7 @@ async def _gateway(settings: Settings, stack: AsyncExitStack) -> None:
         max_body_bytes=options.max_body_bytes,
         stalled_s=options.stalled_s,
         connections_per_run=options.connections_per_run,
+        replay_time_scale=options.replay_time_scale,
     )
     upstream = Upstream(limits, allow_private=settings.models.allow_private)
     stack.push_async_callback(upstream.close)
@@ -273,7 +276,8 @@ async def _gateway(settings: Settings, stack: AsyncExitStack) -> None:
         async with db.reading() as tx:
             return await run_models.granted_models(tx, project_id, names)
 
-    parts = Parts(Ledger(db, settings.worker.host_id), upstream, gates, vault, cost_of, limits, bodies)
+    tapes = StoredTapes(db, blobs)
+    parts = Parts(Ledger(db, settings.worker.host_id), upstream, gates, vault, cost_of, limits, bodies, tapes)
     gates.probe_with(Prober(db, parts))
     serving = HttpServing(limits.connections_per_run)
     preload()

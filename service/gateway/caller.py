@@ -9,6 +9,7 @@ from service.domain.grants import Grant, GrantedModel, GrantedService
 from service.domain.policies import ProviderTools, RunBudget
 from service.gateway.activity import Activity
 from service.gateway.budgets import Budget
+from service.gateway.cassettes.tape import Tape
 from service.gateway.ports import Purpose
 from service.store.rows_requests import Spent
 
@@ -33,6 +34,8 @@ class Caller:
     """Monotonic end; null = none."""
     token_hashes: Sequence[str] = ()
     activity: Activity = field(default_factory=Activity)
+    tape: "asyncio.Task[Tape] | None" = None
+    """The recording that answers a replayed run, once it is asked for."""
     under_way: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
     @property

@@ -22,6 +22,8 @@ class GatewayLimits:
     first_pause_s: float = 0.5
     """Before the second try; doubles up to ``last_pause_s``, with jitter."""
     last_pause_s: float = 30.0
+    replay_time_scale: float = 0.0
+    """Of a recording's pauses, when it is replayed: 0 = none, 1 = as they were."""
     local_patience_s: float = 600.0
     """``provider_patience_s`` of callers that have no run."""
     keep_dead_s: float = 900.0

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from service.gateway.dialects.contract import Meter
 from service.gateway.dialects.decoding import Decoder
+from service.gateway.recording import Recording
 from service.gateway.redaction import RedactingStream, Redactor
 
 _PLAIN = frozenset({"", "identity"})
@@ -21,11 +22,8 @@ class Passing:
     meter: Meter
     redactor: Redactor
     encoding: str
-    keep_bytes: int
-    """Of the answer, for whoever debugs the run."""
-    kept: bytearray = field(default_factory=bytearray)
-    size: int = 0
-    """Bytes that the client was given."""
+    recording: Recording
+    """Of what the client was given."""
     _decoder: Decoder | None = None
     _stream: RedactingStream = field(init=False)
 
@@ -47,8 +45,6 @@ class Passing:
 
     def _took(self, data: bytes) -> bytes:
         self.meter.feed(data)
-        self.size += len(data)
-        room = self.keep_bytes - len(self.kept)
-        if room > 0 and data:
-            self.kept += data[:room]
+        if data:
+            self.recording.take(data)
         return data

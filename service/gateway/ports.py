@@ -99,7 +99,7 @@ class Gate(Protocol):
         ...
 
 
-class _OpenSlot:
+class OpenSlot:
     def report(self, outcome: TryOutcome, retry_after_s: float | None = None) -> None:
         del outcome, retry_after_s
 
@@ -110,4 +110,4 @@ class OpenGate:
     @asynccontextmanager
     async def slot(self, key: GateKey, patience_s: float) -> AsyncGenerator[Slot]:
         del key, patience_s
-        yield _OpenSlot()
+        yield OpenSlot()

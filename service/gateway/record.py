@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from service.domain.models import Cost, TokenUsage
 from service.gateway.asking import Asking
@@ -28,6 +29,8 @@ class Record:
     passing: Passing | None = None
     secrets: Sequence[str] = field(default=(), repr=False)
     """What must be in nothing that is kept."""
+    note: dict[str, Any] | None = None
+    """For the run's log."""
     cut: bool = False
     """It did not come to its end."""
     first_token_s: float | None = None
@@ -56,4 +59,6 @@ class Record:
             provider_request_id=(answer and answer.provider_request_id) or self.provider_request_id,
             server_tools=tools, denied_tools=[tool.name for tool in self.asking.denied],
             first_token_s=self.first_token_s, total_s=time.monotonic() - self.began, wait_s=self.wait_s,
+            cassette=self.passing.recording.cassette() if self.passing and self.passing.recording.limit else None,
+            note=self.note,
         )  # fmt: skip

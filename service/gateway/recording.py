@@ -21,7 +21,7 @@ class Recording:
     _data: bytearray = field(default_factory=bytearray, repr=False)
 
     def take(self, data: bytes) -> None:
-        now = int((time.monotonic() - self.began) * 1000)
+        now = round((time.monotonic() - self.began) * 1000)
         self.size += len(data)
         self._data += data[: max(0, self.limit - len(self._data))]
         last = self.chunks[-1] if self.chunks else None

@@ -12,9 +12,10 @@ from service.gateway.limits import GatewayLimits
 from service.gateway.passing import EncodingUnknown, Passing
 from service.gateway.ports import Slot, TryOutcome
 from service.gateway.record import Record
+from service.gateway.recording import Recording
 from service.gateway.redaction import Redactor, redactor_of
 from service.gateway.retries import RETRYABLE, outcome_of, retry_after_s
-from service.gateway.upstream import Upstream, UpstreamAnswer, UpstreamFailed
+from service.gateway.upstream import Asked, UpstreamAnswer, UpstreamFailed
 from service.lifecycle.clock import Clock
 
 READ_OF_ERRORS = 64 << 10
@@ -38,7 +39,7 @@ class Trouble:
 
 @dataclass(slots=True)
 class Try:
-    upstream: Upstream
+    upstream: Asked
     limits: GatewayLimits
     clock: Clock
     exchange: Exchange
@@ -97,7 +98,8 @@ class Try:
         record, exchange, loop = self.record, self.exchange, asyncio.get_running_loop()
         keep = self.keep_bytes if self.caller.keep_bodies else 0
         encoding = answer.headers.get("content-encoding", "")
-        passing = Passing(self._meter(answer), redactor, encoding, keep)
+        recording = Recording(keep, answer.headers.get("content-type", ""), began=record.began)
+        passing = Passing(self._meter(answer), redactor, encoding, recording)
         record.passing = passing
         if answer.status < 400:
             record.meter = passing.meter

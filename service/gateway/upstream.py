@@ -9,9 +9,9 @@ import contextlib
 import socket
 import ssl
 from collections.abc import AsyncGenerator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Protocol, cast
 from urllib.parse import urlsplit
 
 import certifi
@@ -98,6 +98,16 @@ async def _pieces(response: httpcore.Response) -> AsyncGenerator[bytes]:
             yield piece
     except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError) as error:
         raise UpstreamFailed("upstream_cut") from error
+
+
+class Asked(Protocol):
+    """Whoever answers in the end: providers, or a recording of what they answered."""
+
+    def ask(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes, *, private: bool
+    ) -> AbstractAsyncContextManager[UpstreamAnswer]:
+        """As :meth:`Upstream.ask`."""
+        ...
 
 
 class Upstream:

@@ -29,7 +29,7 @@ SOURCE = "gateway"
 """Source of the gateway's events; four offsets belong to each request of a run."""
 BODIES = "model_request"
 """Owner kind of kept bodies; the owner is the run, or the request where it belongs to none."""
-_STARTED, _FINISHED, _TOOLS = 0, 1, 2
+_STARTED, _FINISHED, _TOOLS, _NOTE = 0, 1, 2, 3
 _AGENT = "agent"
 _MODEL_NAME = 200
 """Characters that are kept of what a client calls its model."""
@@ -90,6 +90,8 @@ async def settle(tx: Tx, request_id: str, end: Settlement, ts: datetime) -> bool
     if end.denied_tools or end.server_tools:
         tools = {"request_id": row["id"], "denied": list(end.denied_tools)[:32], "used": row["server_tools"]}
         happened.append(_event(row, _TOOLS, EventType.PROVIDER_TOOLS, tools, ts))
+    if end.note is not None:
+        happened.append(_event(row, _NOTE, EventType.NOTE, {"request_id": row["id"], **clean_json(dict(end.note))}, ts))
     await _say(tx, row, happened)
     return True
 

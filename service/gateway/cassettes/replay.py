@@ -65,6 +65,21 @@ class StoredTapes:
         return await asyncio.to_thread(load_tape, self.blobs, [row for row in mine if row.attempt == latest])
 
 
+class Replayed(Protocol):
+    """Whose requests a recording answers."""
+
+    project_id: str
+    replay_of: str | None
+    tape: "asyncio.Task[Tape] | None"
+
+
+async def tape_of(caller: Replayed, tapes: Tapes) -> Tape:
+    """Return the caller's recording, loaded once however many ask at once. Raises CassetteMismatch, Unavailable."""
+    if caller.tape is None or (caller.tape.done() and (caller.tape.cancelled() or caller.tape.exception())):
+        caller.tape = asyncio.create_task(tapes.load(caller.project_id, caller.replay_of or ""))
+    return await asyncio.shield(caller.tape)
+
+
 @dataclass(frozen=True, slots=True)
 class ReplayUpstream:
     """Stands where :class:`service.gateway.upstream.Upstream` does, for one request of a replayed run."""
@@ -72,6 +87,9 @@ class ReplayUpstream:
     tape: Tape
     route: Route
     model: str
+    """As the client asks for it."""
+    asked: bytes
+    """The client's body, redacted as the recorded ones are."""
     time_scale: float = 0.0
     """Of the recorded pauses: 0 = none, 1 = as they were."""
 
@@ -80,8 +98,9 @@ class ReplayUpstream:
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, *, private: bool
     ) -> AsyncGenerator[UpstreamAnswer]:
         """Raises CassetteMismatch, RecordedRefusal."""
-        del url, headers, private
-        entry = await asyncio.to_thread(self.tape.take, self.route, self.model, method, _parsed(self.route, body))
+        del url, headers, body, private
+        asked = _parsed(self.route, self.asked)
+        entry = await asyncio.to_thread(self.tape.take, self.route, self.model, method, asked)
         answer = await asyncio.to_thread(_answer, self.tape.blobs, entry)
         cassette = entry.row.cassette or {}
         pieces = _pieces(answer.data, cast("list[list[int]]", cassette.get("chunks", [])), self.time_scale, entry)
@@ -98,7 +117,7 @@ def _parsed(route: Route, body: bytes) -> Mapping[str, Any]:
 
 def _answer(blobs: BlobStore, entry: Entry) -> Body:
     row = entry.row
-    if row.response_blob is None:
+    if row.response_blob is None or row.cassette is None:
         if row.status is None or row.error is None or row.state != "finished":
             raise CassetteMismatch(f"the answer to request {row.n} of the recording was not kept", row.n)
         raise RecordedRefusal(row.status, _type_of(row), row.error, provider=row.provider_error)

@@ -1,6 +1,7 @@
 """A run's recording, loaded: its requests by what they are matched by, each to be answered once, in order."""
 
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -46,9 +47,14 @@ class Tape:
     blobs: BlobStore
     entries: Sequence[Entry]
     normaliser: Normaliser = field(default_factory=Normaliser)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, route: Route, model: str, method: str, body: Mapping[str, Any]) -> Entry:
         """Return the recorded request that this one is; it is used up then. Blocks. Raises CassetteMismatch."""
+        with self._lock:
+            return self._take(route, model, method, body)
+
+    def _take(self, route: Route, model: str, method: str, body: Mapping[str, Any]) -> Entry:
         normal = self.normaliser.body(route.dialect, body)
         key = key_of(method, place_of(route), model, normal)
         for entry in self.entries:
