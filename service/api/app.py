@@ -26,6 +26,7 @@ from service.api.resources import (
     hosts,
     integrity,
     leases,
+    mcp,
     me,
     models,
     operations,
@@ -51,7 +52,7 @@ RESOURCES = (
     runs, run_events, attempts, artifacts,
     models, services, breakers,
     integrity, gradings, changes, tokens, tickets, me, sessions, health, hosts,
-    projects, webhooks, leases, driving, deliverables,
+    projects, webhooks, leases, driving, deliverables, mcp,
 )  # fmt: skip
 EXPOSED = ["ETag", "Link", "Location", "Retry-After", "X-Request-Id", "Idempotent-Replay", "Upload-Offset",
            "RateLimit", "RateLimit-Policy"]  # fmt: skip

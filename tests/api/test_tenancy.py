@@ -22,6 +22,7 @@ BODIES: dict[str, Any] = {
     "/v1/runs/{run_id}/claim": {"holder": "x"},
     "/v1/runs/{run_id}/exec": {"argv": ["true"]},
     "/v1/runs/{run_id}/usage": {},
+    "/v1/runs/{run_id}/mcp": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
     "/v1/runs/{run_id}/finish": {},
     "/v1/runs/{run_id}/gradings": {},
     "/v1/benchmarks/{benchmark_id}/checks": {"items": {"a": {"state": "ok"}}},

@@ -25,6 +25,7 @@ NOT_FOR_CLIENTS = {
     "log_in": "for browsers: a program sends its token",
     "log_out": "for browsers",
     "append_blob": "another way of put_blob, for clients that cannot set Upload-Offset on PUT",
+    "mcp_of_run": "for clients of the Model Context Protocol",
     "get_blob": "the bytes of a task's file; a program has them, a person downloads artifacts",
 }
 CALLS: dict[str, Call] = {

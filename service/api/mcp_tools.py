@@ -1,0 +1,122 @@
+"""The tools of a run's MCP server: the actions of a remote driver, with schemas made from the same models."""
+
+import base64
+import binascii
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from service.api.drive_actions import ExecRequest, execute, list_files, read_file, write_file
+from service.api.driving import Driven
+from service.api.resources.leases import FinishRequest, finish
+from service.domain.errors import Invalid
+from service.domain.limits import MIB
+
+MAX_TEXT = 2 * MIB
+"""Most bytes of a file that a tool returns: a model reads no more, and files have a route of their own."""
+Path = Annotated[str, Field(min_length=1, max_length=1024)]
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+
+class ReadArguments(_Arguments):
+    path: Path
+    """Below the workspace."""
+    encoding: Literal["utf-8", "base64"] = "utf-8"
+
+
+class WriteArguments(_Arguments):
+    path: Path
+    """Below the workspace; parents are made."""
+    content: Annotated[str, Field(max_length=3 * MIB)]
+    encoding: Literal["utf-8", "base64"] = "utf-8"
+    executable: bool = False
+
+
+class ListArguments(_Arguments):
+    path: Annotated[str, Field(max_length=1024)] = ""
+    """A folder below the workspace; empty: the workspace itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a tool says: text for the model, and the same as data."""
+
+    text: str
+    data: dict[str, Any]
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    description: str
+    arguments: type[BaseModel]
+    do: Callable[[Driven, Any], Awaitable[Answered]]
+
+    def parse(self, given: Any) -> BaseModel:
+        """Raises Invalid ``bad_arguments``."""
+        try:
+            return self.arguments.model_validate(given)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise Invalid("bad_arguments", f"{where}: {first['msg']}") from error
+
+
+async def _exec(driven: Driven, given: ExecRequest) -> Answered:
+    done = await execute(driven, given)
+    ending = f"exit code {done.code}" if done.signal is None else f"signal {done.signal}"
+    notes = [ending, *(["timed out"] if done.timed_out else []), *(["output cut"] if done.truncated else [])]
+    text = "\n".join(part for part in (done.stdout, done.stderr, f"[{', '.join(notes)}]") if part)
+    return Answered(text, done.model_dump(mode="json"), done.code != 0)
+
+
+async def _read(driven: Driven, given: ReadArguments) -> Answered:
+    data = await read_file(driven, given.path)
+    if len(data) > MAX_TEXT:
+        raise Invalid("file_too_large", f"{len(data)} bytes; a tool returns at most {MAX_TEXT}")
+    text = base64.b64encode(data).decode() if given.encoding == "base64" else data.decode(errors="replace")
+    return Answered(text, {"path": given.path, "size_bytes": len(data), "encoding": given.encoding})
+
+
+async def _write(driven: Driven, given: WriteArguments) -> Answered:
+    try:
+        data = base64.b64decode(given.content, validate=True) if given.encoding == "base64" else given.content.encode()
+    except (binascii.Error, UnicodeEncodeError) as error:
+        raise Invalid("bad_arguments", f"content: {error}") from error
+    written = await write_file(driven, given.path, data, executable=given.executable)
+    return Answered(f"wrote {written.size_bytes} bytes", written.model_dump(mode="json"))
+
+
+async def _list(driven: Driven, given: ListArguments) -> Answered:
+    found = await list_files(driven, given.path)
+    lines = [f"{e.kind}\t{e.size_bytes}\t{e.name}" for e in found.data]
+    return Answered("\n".join(lines) or "(empty)", found.model_dump(mode="json"))
+
+
+async def _finish(driven: Driven, given: FinishRequest) -> Answered:
+    async with driven.state.db.transaction() as tx:
+        await driven.hold(tx)
+        await finish(tx, driven.run_id, driven.secret, given)
+    return Answered("the run ends; its deliverable is collected and graded", {"status": given.status})
+
+
+TOOLS = {
+    "exec": Tool("Run a program in the sandbox and wait for its end.", ExecRequest, _exec),
+    "read_file": Tool("Read a file of the workspace.", ReadArguments, _read),
+    "write_file": Tool("Write a file of the workspace.", WriteArguments, _write),
+    "list_files": Tool("List a folder of the workspace.", ListArguments, _list),
+    "finish": Tool("End the run when the work is done. Nothing can be done afterwards.", FinishRequest, _finish),
+}
+
+
+def described() -> list[dict[str, Any]]:
+    """Return the tools as ``tools/list`` has them."""
+    return [
+        {"name": name, "description": tool.description, "inputSchema": tool.arguments.model_json_schema()}
+        for name, tool in TOOLS.items()
+    ]
