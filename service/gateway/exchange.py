@@ -1,12 +1,16 @@
 """One request and its answer, over ASGI: what the rest of the gateway needs of HTTP."""
 
 import asyncio
+import contextlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from service.gateway.auth import Refused
 from service.gateway.limits import GatewayLimits
 from service.gateway.targets import read_path, read_query
+
+DISCARD_S = 5.0
+DISCARD_BYTES = 64 << 20
 
 
 class ClientGone(Exception):
@@ -42,24 +46,34 @@ class Exchange:
 
     async def body(self, limits: GatewayLimits) -> bytes:
         """Return the whole body. Raises Refused (413, 408), ClientGone."""
-        declared = self.header("content-length")
-        if declared is not None and declared.isdigit() and int(declared[:20]) > limits.max_body_bytes:
-            raise Refused(413, "body_too_large", f"a request may have {limits.max_body_bytes} bytes")
         pieces, size = list[bytes](), 0
         try:
             async with asyncio.timeout(limits.body_s):
-                while not self._whole:
-                    message = await asyncio.wait_for(self._receive(), limits.body_idle_s)
-                    if message["type"] == "http.disconnect":
-                        raise ClientGone
-                    self._whole = not message.get("more_body", False)
-                    pieces.append(message.get("body", b""))
+                while not self._whole and size <= limits.max_body_bytes:
+                    pieces.append(await self._piece(limits.body_idle_s))
                     size += len(pieces[-1])
-                    if size > limits.max_body_bytes:
-                        raise Refused(413, "body_too_large", f"a request may have {limits.max_body_bytes} bytes")
         except TimeoutError:
             raise Refused(408, "body_too_slow", "the request's body did not come in time") from None
+        if size > limits.max_body_bytes:
+            await self._discard()
+            raise Refused(413, "body_too_large", f"a request may have {limits.max_body_bytes} bytes")
         return b"".join(pieces)
+
+    async def _piece(self, wait_s: float) -> bytes:
+        """Raises TimeoutError, ClientGone."""
+        message = await asyncio.wait_for(self._receive(), wait_s)
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        self._whole = not message.get("more_body", False)
+        return bytes(message.get("body", b""))
+
+    async def _discard(self) -> None:
+        """Take some more, since a client that is still sending does not read what it is told."""
+        size = 0
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(DISCARD_S):
+                while not self._whole and size < DISCARD_BYTES:
+                    size += len(await self._piece(DISCARD_S))
 
     async def gone(self) -> None:
         """Return when the client has left. Only after :meth:`body`, by one waiter."""
