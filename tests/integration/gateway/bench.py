@@ -1,8 +1,9 @@
 """A gateway with one run (or several) on it, and clients as they are inside a sandbox."""
 
-import json
+import asyncio
 import socket
-from collections.abc import AsyncGenerator, Mapping
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from service.domain.models import Dialect, ModelSpec
 from service.domain.run_states import AttemptState
 from service.gateway.auth import token_hash
 from service.gateway.body_keeper import BodyKeeper
+from service.gateway.cassettes.replay import StoredTapes
 from service.gateway.egress.serving import EgressServing
 from service.gateway.endpoints import Endpoints
 from service.gateway.forwarding import Forwarding, Parts
@@ -59,9 +61,11 @@ class GateBench:
         self.ledger = Ledger(db, "gate-1")
         self.upstream = Upstream(limits)
         self.blobs, self.keeper = blobs, BodyKeeper(blobs)
-        parts = Parts(self.ledger, self.upstream, OpenGate(), self.key, cost_of, limits, self.keeper)
+        self.parts = Parts(
+            self.ledger, self.upstream, OpenGate(), self.key, cost_of, limits, self.keeper, StoredTapes(db, blobs)
+        )
         stack.callback(self.keeper.close)
-        self.forwarding = Forwarding(parts)
+        self.forwarding = Forwarding(self.parts)
         self.endpoints = Endpoints(
             self.forwarding, NoServices(), self.ledger, HttpServing(256), limits, EgressServing(db)
         )
@@ -159,5 +163,10 @@ def messages(**changes: Any) -> dict[str, Any]:
     return {"model": "anthropic-1", "max_tokens": 100, "messages": [{"role": "user", "content": "hi"}], **changes}
 
 
-def sse(text: str) -> list[Any]:
-    return [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: {")]
+async def until(check: Callable[[], Any], timeout_s: float = 5.0) -> None:
+    """Raises TimeoutError."""
+    deadline = time.monotonic() + timeout_s
+    while not check():
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        await asyncio.sleep(0.02)

@@ -1,0 +1,57 @@
+"""What of a run's events is the same in a replay (CONTRACTS 6): no times, numbers, ids, durations, samples; output
+joined per stream, since where it was cut is chance."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from service.domain.events import Event, EventType
+from service.gateway.cassettes.normal import normal_text
+
+_LEFT_OUT = frozenset({
+    EventType.RESOURCES, EventType.RUN_PHASE, EventType.ATTEMPT_STARTED, EventType.PROVIDER_WAIT, EventType.OUTPUT_CLOSED,
+    EventType.OUTPUT_TRUNCATED, EventType.DRIVER, EventType.RUN_READY,
+})  # fmt: skip
+_VOLATILE = re.compile(
+    r"(?:.*_)?(?:ids?|uuid|seq|ts|pid|timestamp|time|times|ms|s|offset|elapsed|duration|latency|evidence|tries)"
+    r"|(?:duration|session|started|finished|created|updated)(?:_.*|[A-Z].*)?|ttft.*|.*(?:Id|ID|Ms|At|Uuid)"
+)
+"""Members of payloads, and of JSON lines that a program prints."""
+_STREAM, _TEXT = "stream", "text"
+
+
+def canonical(events: Iterable[Event]) -> list[dict[str, Any]]:
+    """Return the run's story without chance: its events in order, then each stream's whole output."""
+    story: list[dict[str, Any]] = []
+    streams: dict[str, list[str]] = {}
+    for event in events:
+        if event.type == EventType.OUTPUT:
+            streams.setdefault(str(event.payload.get(_STREAM)), []).append(str(event.payload.get(_TEXT, "")))
+        elif event.type not in _LEFT_OUT:
+            story.append({"type": event.type, **_stable(event.payload)})
+    for stream, pieces in sorted(streams.items()):
+        lines = "".join(pieces).splitlines()
+        story.append({"type": str(EventType.OUTPUT), _STREAM: stream, "lines": [_line(line) for line in lines]})
+    return story
+
+
+def _line(line: str) -> Any:
+    """A line that is a JSON object is compared as one."""
+    if line.startswith("{"):
+        try:
+            return _stable(cast("Mapping[str, Any]", json.loads(line)))
+        except (ValueError, RecursionError):
+            pass
+    return normal_text(line)
+
+
+def _stable(value: Any) -> Any:
+    if isinstance(value, str):
+        return normal_text(value)
+    if isinstance(value, list):
+        return [_stable(one) for one in cast("list[Any]", value)]
+    if isinstance(value, Mapping):
+        pairs = cast("Mapping[str, Any]", value).items()
+        return {key: _stable(one) for key, one in pairs if not _VOLATILE.fullmatch(key)}
+    return value
