@@ -37,7 +37,16 @@ def imported(stack: Stack, sets: Path) -> dict[str, dict[str, Any]]:
     said = {
         "a": bring(stack, "freelance", free / "shape_a.json", "set-a", "solutions", free / "solutions", "per_test_s=5"),
         "b": bring(stack, "freelance", free / "shape_b.json", "set-b", "disputed", free / "disputed.json"),
-        "j": bring(stack, "jobbench", sets / "jobbench", "set-j", "categories", sets / "jobbench/categories.json"),
+        # In an environment that is always built.
+        "j": bring(
+            stack,
+            "jobbench",
+            sets / "jobbench",
+            "set-j",
+            "categories",
+            sets / "jobbench/categories.json",
+            "environment=workbench",
+        ),
     }
     return {name: json.loads(done.stdout) for name, done in said.items()}
 

@@ -144,7 +144,7 @@ class Reader:
             "instruction": INSTRUCTION,
             "visible": visible,
             "hidden": hidden,
-            "environment": self._settings.environment or "workbench",
+            "environment": self._settings.environment or "workbench_full",
             "limits": self._settings.limits(LIMITS),
             "facets": facets,
             "labels": LABELS,

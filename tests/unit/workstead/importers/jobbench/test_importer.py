@@ -73,7 +73,7 @@ def test_a_task(tmp_path: Path) -> None:
             20 << 30,
             3600,
         )
-        assert (task.environment, task.graders, task.labels["network_wanted"]) == ("workbench", [], "web")
+        assert (task.environment, task.graders, task.labels["network_wanted"]) == ("workbench_full", [], "web")
         assert problems(imported, "main--clerks--task1") == NOTES
 
 
