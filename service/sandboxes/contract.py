@@ -166,6 +166,35 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
+class TerminalEnd:
+    code: int | None
+    signal: int | None
+
+
+class Terminal(ABC):
+    """An interactive program on a terminal of its own. Every method raises LauncherLost when the connection is gone."""
+
+    @abstractmethod
+    async def read(self) -> bytes:
+        """Return what was written since, at least a byte; nothing once it has ended."""
+
+    @abstractmethod
+    async def write(self, data: bytes) -> None:
+        """Type."""
+
+    @abstractmethod
+    async def resize(self, rows: int, columns: int) -> None: ...
+
+    @abstractmethod
+    async def end(self) -> TerminalEnd:
+        """Wait for the program's end. Raises also ToolFailed (it could not be started)."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Kill what still runs. Idempotent."""
+
+
+@dataclass(frozen=True, slots=True)
 class ContainerReport:
     """The engine's word."""
 
@@ -266,6 +295,12 @@ class Sandbox(ABC):
     @abstractmethod
     async def list_files(self, path: str = "", *, limit: int = 1000) -> Listing:
         """List one folder below /workspace, at most ``limit`` entries. Raises ToolFailed, LauncherLost."""
+
+    @abstractmethod
+    async def open_terminal(
+        self, argv: Sequence[str], *, env: Mapping[str, str], rows: int = 24, columns: int = 80
+    ) -> Terminal:
+        """Start an interactive program in the workspace. Raises ToolFailed, LauncherLost."""
 
     @abstractmethod
     async def announce_deadline(self, seconds_left: float) -> None:

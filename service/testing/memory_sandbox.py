@@ -43,6 +43,7 @@ from service.sandboxes.contract import (
     SandboxGone,
     SandboxRefused,
     SandboxSpec,
+    Terminal,
     ToolFailed,
 )
 from service.sandboxes.docker.collect import collect
@@ -160,6 +161,12 @@ class MemorySandbox(Sandbox):
         found = [(p, p.lstat()) for p in sorted(folder.iterdir())]
         entries = [ListedFile(p.name, _kind(p), s.st_size, s.st_mtime) for p, s in found[:limit]]
         return Listing(tuple(entries), len(found) > limit)
+
+    async def open_terminal(
+        self, argv: Sequence[str], *, env: Mapping[str, str], rows: int = 24, columns: int = 80
+    ) -> Terminal:
+        del env, rows, columns
+        raise ToolFailed("no_terminal", f"a memory sandbox has no terminals: {argv[0]} was not started")
 
     async def announce_deadline(self, seconds_left: float) -> None:
         await self.write_file(".home/deadline", f'{{"seconds_left": {seconds_left}}}'.encode())

@@ -37,6 +37,7 @@ from service.sandboxes.docker.link_install import install_launcher
 from service.sandboxes.docker.link_output import OutputFeed, OutputTail
 from service.sandboxes.docker.link_peer import Disconnected, Peer
 from service.sandboxes.docker.link_server import Listener
+from service.sandboxes.docker.link_terminal import LinkTerminal
 
 SOCKET_NAME = "launcher.sock"
 DEADLINE_FILE = ".home/deadline"
@@ -289,6 +290,19 @@ class LauncherLink:
         """The call's result is stored: the launcher need not keep it. It will not be run again under this id."""
         peer = await self._connected()
         peer.post(Kind.FORGET, flag=1, body=text(call_id))
+
+    async def open_terminal(
+        self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str = WORKSPACE, rows: int, columns: int
+    ) -> LinkTerminal:
+        """Start an interactive program. It ends with this connection. Raises ToolFailed (a bad command)."""
+        body = command_body(b"%d" % rows, b"%d" % columns, *command_fields(argv, env, cwd, b""))
+        peer, number = await self._connected(), next(self._numbers)
+        terminal = LinkTerminal(peer, number)
+        try:
+            await peer.send(Kind.OPEN, number=number, body=body)
+        except Disconnected:
+            raise LauncherLost("launcher_lost", "the connection was lost") from None
+        return terminal
 
     # -- files ---------------------------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ from service.sandboxes.contract import (
     Sandbox,
     SandboxGone,
     SandboxRefused,
+    Terminal,
 )
 from service.sandboxes.docker import cgroup, planting
 from service.sandboxes.docker.calls import CallPool
@@ -134,6 +135,11 @@ class DockerSandbox(Sandbox):
 
     async def list_files(self, path: str = "", *, limit: int = 1000) -> Listing:
         return await self.link.list_files(path, limit=limit)
+
+    async def open_terminal(
+        self, argv: Sequence[str], *, env: Mapping[str, str], rows: int = 24, columns: int = 80
+    ) -> Terminal:
+        return await self.link.open_terminal(argv, env=env, rows=rows, columns=columns)
 
     async def announce_deadline(self, seconds_left: float) -> None:
         await self.link.announce_deadline(seconds_left)

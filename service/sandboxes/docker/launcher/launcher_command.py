@@ -37,11 +37,22 @@ class Command:
         if not self.argv:
             raise Refused("bad_command", "argv is empty")
 
+    def spawn_on(self, terminal: str) -> int:
+        """Start it as the leader of a session whose terminal this is: who opens one in a new session gets it."""
+        actions: list[tuple[int, ...] | tuple[int, int, str, int, int]] = [
+            (os.POSIX_SPAWN_OPEN, 0, terminal, os.O_RDWR, 0),
+            (os.POSIX_SPAWN_DUP2, 0, 1),
+            (os.POSIX_SPAWN_DUP2, 0, 2),
+        ]
+        return self._spawn(actions)
+
     def spawn(self, fds: tuple[int, int, int]) -> int:
+        return self._spawn([(os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(fds)])
+
+    def _spawn(self, actions: list[tuple[int, ...] | tuple[int, int, str, int, int]]) -> int:
         # posix_spawn is vfork underneath, and knows no cwd: ours is the child's for this moment (one thread uses it).
         try:
             os.chdir(self.cwd)
-            actions = [(os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(fds)]
             path = find_program(self.argv[0], self.env)
             return os.posix_spawn(
                 path, self.argv, self.env, file_actions=actions, setsid=True, setsigmask=[], setsigdef=RESET_SIGNALS

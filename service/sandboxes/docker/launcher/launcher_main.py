@@ -19,6 +19,7 @@ from launcher_command import Command
 from launcher_files import listing
 from launcher_output import Program
 from launcher_small import signal, socket
+from launcher_terminal import Terminals
 from launcher_wire import Refused, number, pack, unpack
 
 CONNECT_S = 60
@@ -36,6 +37,7 @@ class Launcher(Hub):
         super().__init__(os.fsencode(workspace))
         self.inherited = dict(os.environb)
         self.calls = Calls(self.loop, self.workspace, self._answer)
+        self.terminals = Terminals(self.loop)
         self.fresh: list[socket.socket] = []
         self.gate = _thread.allocate_lock()
         self.authenticated = False
@@ -85,6 +87,7 @@ class Launcher(Hub):
         if self.program is not None and self.program.process is not None and self.program.process.wall_s is None:
             self.program.process.reap()
         self.calls.reap()
+        self.terminals.reap()
 
     def disconnect(self) -> None:
         channel, self.channel = self.channel, None
@@ -92,10 +95,11 @@ class Launcher(Hub):
             self.authenticated = channel.ready
             channel.close()
             self.calls.disconnected()
+            self.terminals.disconnected()
             self.gate.release()
 
     def followed(self) -> bytes | None:
-        return self.calls.piece()
+        return self.calls.piece() or self.terminals.piece()
 
     def _answer(self, request: int, result: bytes) -> None:
         if self.channel is not None:
@@ -109,6 +113,8 @@ class Launcher(Hub):
             channel.files.chunk(body, flag == 1)
         elif kind == wire.FILE:
             channel.files.begin(unpack(body), last=bool(flag & 1), first=bool(flag & 2))
+        elif kind == wire.TYPE:
+            self.terminals.take(value, flag, body, unpack)
         elif kind == wire.FORGET:
             self.calls.forget(body, flag == 1)
         else:
@@ -138,6 +144,8 @@ class Launcher(Hub):
             self._answer(request, pack(b"ok", b"sent" if process is not None and process.tell(int(fields[0])) else b""))
         elif kind == wire.READ:
             channel.files.open(request, fields[0], int(fields[1]))
+        elif kind == wire.OPEN:
+            self.terminals.begin(request, fields, self.inherited)
         elif kind == wire.LIST:
             self._answer(request, listing(self.workspace, fields[0], int(fields[1])))
         else:
