@@ -33,6 +33,11 @@ class Leftovers:
     def volumes(self) -> list[str]:
         return _lines("docker", "volume", "ls", "-q", "--filter", f"label=org.workstead.deployment={self.deployment}")
 
+    def kits(self) -> list[str]:
+        """Volumes with the programs of agents: they outlive runs on purpose, but not a test's deployment."""
+        named = _lines("docker", "volume", "ls", "-q", "--filter", "label=org.workstead.kit")
+        return [name for name in named if name.startswith(f"{self.deployment}-kit-")]
+
     def mounts(self) -> list[str]:
         return [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(self.data_dir) in line]
 
@@ -71,7 +76,7 @@ class Leftovers:
         """Remove what is there, so that one failed test does not fail the next."""
         for container in (*self.containers(), *self.rooms()):
             subprocess.run(["docker", "rm", "-fv", container], capture_output=True, timeout=60, check=False)
-        for volume in self.volumes():
+        for volume in (*self.volumes(), *self.kits()):
             subprocess.run(["docker", "volume", "rm", "-f", volume], capture_output=True, timeout=60, check=False)
         for mount in self.mounts():
             subprocess.run(["umount", "-l", mount.split()[1]], capture_output=True, timeout=60, check=False)
