@@ -26,7 +26,9 @@ class RecordedRefusal(Exception):
     """The recorded request was answered by the gateway itself: no provider did."""
 
     def __init__(self, status: int, type: str, cause: str, *, provider: bool) -> None:
-        super().__init__("as it was recorded")
+        answered = cause.removeprefix("provider_")
+        # As the gateway said it then: what the client reads goes into its next request.
+        super().__init__(f"the provider answers {answered}" if answered.isdigit() else f"the provider: {cause}")
         self.status, self.type, self.cause, self.provider = status, type, cause, provider
 
 
