@@ -106,8 +106,10 @@ class GatewayLink:
         except TimeoutError:
             raise Unavailable("gateway_unavailable", "the model gateway does not answer") from None
         except BaseException:
-            if self._live.get(key) is live and before is None:
-                del self._live[key]
+            if self._live.get(key) is live:
+                self._live.pop(key)
+                if before is not None:
+                    self._live[key] = before
             raise
 
     async def close(self, run_id: str, attempt: int) -> None:

@@ -15,7 +15,7 @@ from service.gateway.front import Front, NoServices
 from service.gateway.http_server import HttpServing
 from service.gateway.sides import OwnSide, PublicSide
 from service.store import run_models
-from tests.integration.gateway.bench import TOKEN, GateBench, messages
+from tests.integration.gateway.bench import TOKEN, GateBench, messages, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 OTHER = "wsr_OTHEROTH_9876543210-of-another-run"
@@ -66,7 +66,7 @@ async def test_after_the_end_a_token_opens_nothing_and_streams_are_cut(bench: Ga
     grant = await bench.grant()
     client = await bench.client(grant)
     stream = asyncio.create_task(client.post("/v1/messages", json=messages(stream=True)))
-    await _until(bench.asked)
+    await until(bench.asked)
     await asyncio.sleep(0.4)
     await bench.endpoints.close((grant.run_id, grant.attempt), grant.fence)
     with pytest.raises(httpx.TransportError):
@@ -188,11 +188,11 @@ async def test_a_client_that_leaves_leaves_nothing_running(bench: GateBench) -> 
     client = await bench.client(grant)
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(client.post("/v1/messages", json=messages(stream=True)), 0.7)
-    await _until(lambda: bench.endpoints.state((grant.run_id, grant.attempt)).open_requests == 0)
+    await until(lambda: bench.endpoints.state((grant.run_id, grant.attempt)).open_requests == 0)
     (row,) = await bench.ledger_of(grant)
     assert (row.error, row.provider_error, row.usage_known) == ("client_gone", False, False)
     (asked,) = bench.asked()
-    await _until(lambda: not asked.complete)
+    await until(lambda: not asked.complete)
 
 
 async def test_our_own_processes_have_a_socket(bench: GateBench, tmp_path: Any) -> None:
@@ -243,10 +243,3 @@ async def test_a_second_token_of_the_attempt_works_as_well(bench: GateBench) -> 
     assert await bench.endpoints.open(renewed, {}) == [80]
     for token in (TOKEN, "second"):
         assert (await client.post("/v1/messages", json=messages(), headers={"x-api-key": token})).status_code == 200
-
-
-async def _until(check: Any, timeout_s: float = 5.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not check():
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.02)
