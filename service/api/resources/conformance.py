@@ -13,8 +13,10 @@ from service.api.operation_view import Operation, operation_view
 from service.api.pagination import ListOf
 from service.api.prefixed import only_known
 from service.api.rendering import Timestamp, View, answer
+from service.domain.agents import AgentSpec
 from service.domain.errors import NotFound
 from service.lifecycle.operations.conformance.handler import KIND, ConformanceSpec
+from service.lifecycle.scaffold_choice import choose
 from service.scaffolds.conformance.cases import chosen
 from service.scaffolds.registry import scaffold_for
 from service.store import conformance, operations, scaffolds
@@ -67,7 +69,7 @@ async def check_conformance(
     """
 
     async def work(tx: Tx) -> Made:
-        scaffold = await _find(tx, caller, scaffold_id)
+        scaffold = await _find(tx, caller, await _registered(tx, caller, scaffold_id))
         chosen(body.cases, scaffold_for(scaffold.manifest.kind).driver, quick=body.quick)
         spec = ConformanceSpec(scaffold_id=scaffold.id, cases=body.cases, quick=body.quick)
         row = await operations.create(tx, caller.project_id, KIND, spec.model_dump(mode="json"), unit="cases")
@@ -86,6 +88,13 @@ async def list_conformance(scaffold_id: str, request: Request, caller: AgentsRea
         scaffold = await _find(tx, caller, scaffold_id)
         rows = await conformance.list_for_scaffold(tx, caller.project_id, scaffold.id)
     return answer(ListOf[ConformanceResult](data=[_view(row) for row in rows], next=None))
+
+
+async def _registered(tx: Tx, caller: Caller, reference: str) -> str:
+    """Return ``reference``; a shipped scaffold that it names is registered now, and ``latest`` becomes a version."""
+    if "@" not in reference.strip("@"):
+        return reference
+    return (await choose(tx, caller.project_id, AgentSpec(scaffold=reference))).scaffold
 
 
 async def _find(tx: Tx, caller: Caller, reference: str) -> ScaffoldRow:

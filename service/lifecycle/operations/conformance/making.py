@@ -81,7 +81,7 @@ async def make_agent(tx: Tx, project_id: str, subject: Subject, case: Case, base
 
 
 async def _make_model(tx: Tx, project_id: str, dialect: Dialect, case: Case, base_url: str, key: str) -> str:
-    spec = _spec(dialect, case.scenario, base_url)
+    spec = _spec(dialect, case.name, base_url)
     found = await models.find(tx, project_id, spec.name)
     if found is None:
         found, _ = await models.create(tx, project_id, spec, private=True)
@@ -94,9 +94,10 @@ async def _make_model(tx: Tx, project_id: str, dialect: Dialect, case: Case, bas
     return spec.name
 
 
-def _spec(dialect: Dialect, scenario: str, base_url: str) -> ModelSpec:
+def _spec(dialect: Dialect, case: str, base_url: str) -> ModelSpec:
     return ModelSpec(
-        name=f"conformance/{dialect.value}/{scenario.removeprefix('conformance-')}",
+        # A model of its own for each case: a breaker that one opens, and its key, are no other's.
+        name=f"conformance/{dialect.value}/{case}",
         provider="scripted",
         upstream_id=_UPSTREAM_IDS.get(dialect, "scripted"),
         dialect=dialect,

@@ -7,7 +7,7 @@ from typing import Any
 from service.domain.agents import Driver
 from service.domain.errors import Expected, NotFound
 from service.domain.policies import RunBudget
-from service.domain.run_states import Phase, StopMode
+from service.domain.run_states import EndedBecause, Phase, StopMode
 from service.lifecycle.operations.conformance.making import Subject, make_agent, make_task, planned_argv
 from service.lifecycle.operations.conformance.seen import evidence_of, seen_of, settled
 from service.lifecycle.operations.contract import OperationContext
@@ -29,6 +29,9 @@ AFTER_S = 180.0
 AT_WORK_S = 2.0
 """From the first answer until a run counts as being at work: its tool has then begun."""
 SETTLE_S = 10.0
+TRIES = 3
+"""Runs of a case, where what failed is the machine."""
+_MACHINE = frozenset({EndedBecause.PROVISION_FAILED, EndedBecause.SANDBOX_LOST, EndedBecause.INFRA_ERROR})
 
 
 class Trial:
@@ -38,20 +41,27 @@ class Trial:
         self.case = case
         self.result: tuple[str, dict[str, Any]] | None = None
         self._ctx, self._subject, self._operation_id = ctx, subject, operation_id
-        self._key = f"sk-scripted-{case.scenario}.{operation_id}-{case.name}"
         self._run_id: str | None = None
-        self._began = self._at_work = self._stopped = self._done = float("inf")
+        self._base_url = ""
+        self._tries = 0
         self._started = time.monotonic()
+        self._forget()
 
     async def start(self, base_url: str) -> None:
         """Submit the run. What the scaffold itself cannot do is the case's failure. Raises Unavailable."""
-        self._started = time.monotonic()
+        self._base_url, self._tries = base_url, self._tries + 1
+        self._forget()
         try:
             self._run_id = await self._ctx.in_transaction(lambda tx: self._submit(tx, base_url))
         except Expected as error:
             if error.status >= 500:
                 raise
             self._conclude("fail", [f"the run was refused: {error.type}: {error.detail}"], {})
+
+    def _forget(self) -> None:
+        self._submitted = time.monotonic()
+        self._key = f"sk-scripted-{self.case.scenario}.{self._operation_id}-{self.case.name}-{self._tries}"
+        self._began = self._at_work = self._stopped = self._done = float("inf")
 
     async def _submit(self, tx: Tx, base_url: str) -> str:
         project = await projects.get(tx, self._subject.scaffold.project_id)
@@ -61,7 +71,7 @@ class Trial:
         agent = await make_agent(tx, project.id, self._subject, self.case, base_url, self._key)
         request = RunRequest(
             task=task, agent=agent, max_attempts=1, budget=RunBudget(provider_patience_s=self.case.patience_s),
-            labels={LABEL: self._operation_id, "case": self.case.name},
+            labels={LABEL: self._operation_id, "case": self.case.name}, sample=self._tries,
         )  # fmt: skip
         return (await submit(tx, project, request)).id
 
@@ -71,7 +81,9 @@ class Trial:
             return
         run = await self._ctx.in_transaction(lambda tx: runs.load(tx, str(self._run_id)))
         now = time.monotonic()
-        if run.phase is Phase.DONE:
+        if run.ended_because in _MACHINE and run.phase is Phase.DONE and self._tries < TRIES:
+            await self.start(self._base_url)
+        elif run.phase is Phase.DONE:
             await self._judge(run, now, self._exchanges(provider))
         elif now > self._deadline(run, now):
             await self.give_up()
@@ -86,7 +98,7 @@ class Trial:
 
     def _deadline(self, run: RunRow, now: float) -> float:
         if run.phase in {Phase.QUEUED, Phase.HELD}:
-            return self._started + QUEUE_S
+            return self._submitted + QUEUE_S
         self._began = min(self._began, now)
         return self._began + self.case.wall_s + AFTER_S
 
