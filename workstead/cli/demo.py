@@ -1,4 +1,4 @@
-"""``workstead demo``: the whole service, from nothing to verdicts, with three real tasks and three agents."""
+"""``workstead demo``: the whole service, from nothing to verdicts, with three real tasks and four agents."""
 
 import asyncio
 import os
@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,7 @@ import typer
 
 from workstead.aio import AsyncClient
 from workstead.cli.common import FAILED, fail, in_words, line
+from workstead.cli.demo_model import add_models, scripted_models
 from workstead.cli.engine import Engine
 from workstead.cli.leftovers import leftovers
 from workstead.cli.run import agent_of, report, submit
@@ -26,9 +28,24 @@ from workstead.errors import WorksteadError
 from workstead.models import Run
 
 ROOT = Path(__file__).resolve().parents[2]
-AGENTS = ("demo-solver", "demo-oracle", "demo-nop")
-PASSES = {"demo-solver@1": True, "demo-oracle@1": True, "demo-nop@1": False}
-"""Label of each agent → whether it must pass."""
+SOLVER = ROOT / "demo" / "solver"
+
+
+@dataclass(frozen=True)
+class DemoAgent:
+    scaffold: str
+    """A manifest of the demo (without ``demo-`` and ``.toml``), or a shipped scaffold."""
+    passes: bool
+    model: str | None = None
+
+
+AGENTS = {
+    "demo-solver@1": DemoAgent("solver", True),
+    "demo-oracle@1": DemoAgent("oracle", True),
+    "demo-nop@1": DemoAgent("nop", False),
+    "demo · Claude Code": DemoAgent("claude-code@latest", True, "scripted/messages"),
+}
+"""Label of each agent → what it is, and whether it must pass."""
 GONE_S = 15.0
 """How long after the service's end the kernel may take to let go of the last of it."""
 
@@ -44,7 +61,8 @@ class DemoFailed(WorksteadError):
 def demo(output: Output = Path("demo_output"), attach: Attach = False) -> None:
     """Start the service, run real tasks, print events, verdicts and deliverables, stop it, leave nothing behind.
 
-    Exit code 0 only if the solver and the oracle pass every task, the doer of nothing none, and nothing is left.
+    Claude Code is the real one; its model is a script (no key is needed). Exit code 0 only if the oracle, the solver and
+    Claude Code pass every task, the doer of nothing none, and nothing is left.
     """
     if not (ROOT / "demo" / "tasks").is_dir():
         raise fail(f"the demo's tasks are part of the source tree; there is no {ROOT / 'demo'}")
@@ -52,12 +70,15 @@ def demo(output: Output = Path("demo_output"), attach: Attach = False) -> None:
     folder = _new_folder(output)
     with tempfile.TemporaryDirectory(prefix="workstead-demo-tasks-") as made:
         tasks = make_tasks(Path(made))
-        with service(attach, folder) as there:
+        with service(attach, folder) as there, scripted_models(SOLVER, folder) as model_url:
             line(f"service at {there.url}, deliverables will lie in {folder}")
-            runs = asyncio.run(_run(there, tasks, folder))
+            runs = asyncio.run(_run(there, tasks, folder, model_url))
     if wrong := unexpected(runs):
         raise fail("\n".join(["the demo did not end as it should:", *wrong]), FAILED)
-    line(f"as expected: solver and oracle pass all, nop none; {time.monotonic() - started:.0f} s in all", "green")
+    line(
+        f"as expected: solver, oracle and Claude Code pass all, nop none; {time.monotonic() - started:.0f} s in all",
+        "green",
+    )
 
 
 def _new_folder(output: Path) -> Path:
@@ -108,11 +129,10 @@ def _assert_gone(engine: Engine, data_dir: Path) -> None:
     line("the service has stopped; no process, container, volume, mount or loop device is left")
 
 
-async def _run(there: Connection, tasks: Sequence[Path], folder: Path) -> list[Run]:
+async def _run(there: Connection, tasks: Sequence[Path], folder: Path, model_url: str) -> list[Run]:
     async with AsyncClient(there.url, there.token) as client:
-        agents = [
-            await agent_of(client, ROOT / "demo" / "scaffolds" / f"{a.removeprefix('demo-')}.toml") for a in AGENTS
-        ]
+        await add_models(client, model_url)
+        agents = [await _agent(client, label, made_of) for label, made_of in AGENTS.items()]
         ids = [(await client.tasks.create(path)).id for path in tasks]
         runs = await submit(client, ids, agents, 1, {"demo": str(os.getpid())})
         line(f"{len(runs)} runs: {len(ids)} tasks, {len(agents)} agents")
@@ -123,6 +143,12 @@ async def _run(there: Connection, tasks: Sequence[Path], folder: Path) -> list[R
             raise
         await report(client, ended, folder)
         return ended
+
+
+async def _agent(client: AsyncClient, label: str, made_of: DemoAgent) -> str:
+    if made_of.model is None:
+        return await agent_of(client, ROOT / "demo" / "scaffolds" / f"{made_of.scaffold}.toml")
+    return (await client.agents.create(made_of.scaffold, model=made_of.model, label=label)).id
 
 
 async def _discard(client: AsyncClient, runs: Sequence[Run]) -> None:
@@ -136,10 +162,10 @@ async def _discard(client: AsyncClient, runs: Sequence[Run]) -> None:
 
 
 def unexpected(runs: Sequence[Run]) -> list[str]:
-    """Return what is not as it should be: every run graded, solver and oracle passed, nop not."""
+    """Return what is not as it should be: every run graded, and passed or not as its agent must."""
     wrong = [f"{r.task.name} · {r.agent.label}: {r.outcome} ({r.ended_because})" for r in runs if r.outcome != "graded"]
     for run in runs:
-        must_pass = PASSES.get(run.agent.label)
+        must_pass = AGENTS[run.agent.label].passes if run.agent.label in AGENTS else None
         if run.outcome == "graded" and must_pass is not run.verdict.passed:
             said = f"{run.verdict.score:g}/{run.verdict.max_score:g}" if run.verdict.score is not None else "no score"
             wrong.append(f"{run.task.name} · {run.agent.label}: {said}, which should {'' if must_pass else 'not '}pass")

@@ -1,41 +1,77 @@
 """Events and runs in one line each. Everything returned is safe for a terminal."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from workstead.models import Event, Run
 from workstead.terminal import one_line, safe
 
 LINES_PER_EVENT = 6
+Payload = Mapping[str, Any]
 
 
 def describe(event: Event) -> list[str]:
     """Return what an event says, a line or a few."""
     p = event.payload
-    match event.type:
-        case "run.phase":
-            return [_words(p.get("phase"), p.get("outcome"), p.get("ended_because"))]
-        case "output":
-            return _output(str(p.get("text", "")))
-        case "attempt.started":
-            return [_words(f"attempt {p.get('attempt')}", p.get("host"), p.get("runtime"))]
-        case "output.closed":
-            return [_words(p.get("stream"), f"{p.get('total_bytes')} bytes")]
-        case "note":
-            return [_words(p.get("text"), p.get("engine_error"))]
-        case "attempt.ended":
-            return [_words(p.get("ended_because"))]
-        case "deliverable.sealed":
-            return [
-                one_line(f"{p.get('files')} files, {p.get('bytes')} bytes, digest {str(p.get('digest'))[:19]}", 140)
-            ]
-        case "deliverable.checked":
-            return [one_line(f"{p.get('files')} files looked at, {p.get('problems') or 'none'} with problems", 140)]
-        case "verdict":
-            return [_words(p.get("method"), p.get("state"), _score(p.get("score"), p.get("max_score")))]
-        case _:
-            return [one_line(json.dumps(p, ensure_ascii=False), 140)]
+    if event.type == "output":
+        return _output(str(p.get("text", "")))
+    said = _SAID.get(event.type)
+    return [_words(*said(p))] if said is not None else [one_line(json.dumps(p, ensure_ascii=False), 140)]
+
+
+def _request(p: Payload) -> Sequence[Any]:
+    who = _either(p, "requested_model", "model_id")
+    if p.get("state") == "started":
+        return (f"{p.get('n')}", who, "asked")
+    tokens = (
+        f"{p.get('input_tokens', 0)} + {p.get('output_tokens', 0)} tokens" if p.get("usage_known") else "usage unknown"
+    )
+    cost = f"${p['cost_usd']}" if p.get("cost_usd") is not None else None
+    return (f"{p.get('n')}", who, p.get("error") or p.get("status"), tokens, cost)
+
+
+def _egress(p: Payload) -> Sequence[Any]:
+    where = f"{p.get('method')} {p.get('host')}:{p.get('port')}" if p.get("host") else "request"
+    return (where, "let through" if p.get("allowed") else f"refused: {p.get('reason')}", p.get("path"))
+
+
+def _either(p: Payload, *names: str) -> Any:
+    return next((p[name] for name in names if p.get(name)), None)
+
+
+_SAID: dict[str, Callable[[Payload], Sequence[Any]]] = {
+    "run.phase": lambda p: (p.get("phase"), p.get("outcome"), p.get("ended_because")),
+    "attempt.started": lambda p: (f"attempt {p.get('attempt')}", p.get("host"), p.get("runtime")),
+    "attempt.ended": lambda p: (p.get("ended_because"),),
+    "output.closed": lambda p: (p.get("stream"), f"{p.get('total_bytes')} bytes"),
+    "note": lambda p: (p.get("text"), p.get("engine_error")),
+    "deliverable.sealed": lambda p: (
+        f"{p.get('files')} files, {p.get('bytes')} bytes, digest {str(p.get('digest'))[:19]}",
+    ),
+    "deliverable.checked": lambda p: (
+        f"{p.get('files')} files looked at, {p.get('problems') or 'none'} with problems",
+    ),
+    "verdict": lambda p: (p.get("method"), p.get("state"), _score(p.get("score"), p.get("max_score"))),
+    "agent.message": lambda p: (p.get("text") or json.dumps(p, ensure_ascii=False),),
+    "agent.thinking": lambda p: ("thinks", p.get("text")),
+    "agent.warning": lambda p: (p.get("text"),),
+    "agent.final": lambda p: (p.get("status"), p.get("reason"), p.get("text")),
+    "tool.call": lambda p: (p.get("name"), json.dumps(p.get("arguments"), ensure_ascii=False)),
+    "tool.result": lambda p: ("error" if p.get("is_error") else None, p.get("output")),
+    "model.request": _request,
+    "provider.tools": lambda p: ("taken out" if p.get("denied") else "used", p.get("denied") or p.get("used")),
+    "provider.wait": lambda p: (f"waited {p.get('seconds')} s for the provider", p.get("reason")),
+    "egress.decision": _egress,
+    "service.call": lambda p: (p.get("service"), p.get("method"), p.get("path"), p.get("status")),
+    "client.message": lambda p: (
+        "to the client" if p.get("direction") == "to_client" else "from the client",
+        p.get("text"),
+    ),
+    "driver": lambda p: (p.get("action"), p.get("holder")),
+    "run.ready": lambda p: ("waits for its driver", p.get("driver")),
+    "loop.step": lambda p: (f"step {p.get('step')}", p.get("kind")),
+}
 
 
 def _output(text: str) -> list[str]:
