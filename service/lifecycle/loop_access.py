@@ -38,6 +38,7 @@ async def loop_access(ctx: Context, attempt: AttemptRow, work: Work) -> LoopAcce
             upstream_id=spec.upstream_id,
             dialect=spec.dialect,
             max_output_tokens=settings.max_output_tokens or spec.max_output_tokens,
+            reasoning=bool(spec.efforts),
             chat=bool(settings.further.get("chat")),
         )
     )

@@ -14,9 +14,10 @@ from service.domain.errors import Fault
 from service.domain.events import EventType
 from service.domain.run_states import ExitReport
 from service.lifecycle.context import Context
+from service.lifecycle.loop_artefacts import keep_artefacts
 from service.lifecycle.loop_journal import LoopJournal
 from service.lifecycle.loop_services import GatewayServices
-from service.lifecycle.simulated_client import SimulatedClient
+from service.lifecycle.simulated_client import TRANSCRIPT, SimulatedClient
 from service.lifecycle.work import Work
 from service.models.clients import client_for
 from service.models.messages import ModelClient, Reach
@@ -68,13 +69,13 @@ async def run_loop(
     began = asyncio.get_running_loop().time()
     journal = await LoopJournal.open(ctx, attempt)
     async with _connected(access, connect) as (agent, client):
-        talk = None if client is None else await SimulatedClient.open(ctx, attempt, work, journal, client)
+        talk = None if client is None else await SimulatedClient.open(ctx, work, journal, client)
         services = GatewayServices(access.agent, context.settings.services)
         shell = SandboxShell(sandbox, attempt, base_environment(context))
         job = LoopJob(work.task, context, shell, agent, journal, talk, services)
         end = await _to_the_end(scaffold, job, journal)
-    if talk is not None:
-        await talk.keep_transcript()
+    transcript = {} if talk is None else {TRANSCRIPT: talk.transcript()}
+    await keep_artefacts(ctx, attempt, work, {**end.artefacts, **transcript})
     wall_s = work.seconds_since_start + asyncio.get_running_loop().time() - began
     report = ExitReport(code=0 if end.status == "success" else 1, signal=None, wall_s=wall_s, max_rss_bytes=None)
     return LoopExit(Exited(report), AgentReport(status=end.status, text=end.text, reason=end.reason))

@@ -16,19 +16,16 @@ from service.domain.limits import MIB
 from service.lifecycle.context import Context
 from service.lifecycle.loop_journal import LoopJournal
 from service.lifecycle.work import Work
-from service.models.messages import Answer, Ask, ModelClient, Turn, UserTurn
+from service.models.messages import Answer, Ask, ModelClient, ModelRefused, Turn, UserTurn
 from service.scaffolds.contract import Translated
 from service.scaffolds.loops import ClientReply
-from service.store import attempts, blob_refs
-from service.store.database import Tx, retrying
-from service.store.rows import AttemptRow
 
 FACTS_BYTES = MIB
 MESSAGE_CHARS, ATTACHMENT_CHARS, MAX_ATTACHMENTS = 20_000, 50_000, 10
 REPLY_TOKENS = 4096
 PROMPT_VERSION = 1
 TRANSCRIPT = "client_transcript"
-"""Key of the attempt's provenance: {sha256, bytes, messages, prompt_version}."""
+"""Name of the artefact."""
 _SYSTEM = """\
 You play the client of a freelance job. The contractor asks you questions while working on it.
 
@@ -55,20 +52,8 @@ NO_WORDS = "(The client did not answer.)"
 class SimulatedClient:
     """One run's client. Replies are steps of the loop's journal, so none is asked for twice."""
 
-    def __init__(
-        self,
-        ctx: Context,
-        attempt: AttemptRow,
-        work: Work,
-        journal: LoopJournal,
-        model: ModelClient,
-        system: str,
-        max_messages: int,
-    ) -> None:
+    def __init__(self, journal: LoopJournal, model: ModelClient, system: str, max_messages: int) -> None:
         self.max_messages = max_messages
-        self._ctx = ctx
-        self._attempt = attempt
-        self._project_id = work.run.project_id
         self._journal = journal
         self._model = model
         self._system = system
@@ -76,9 +61,7 @@ class SimulatedClient:
         self._exchange: list[dict[str, Any]] = []
 
     @classmethod
-    async def open(
-        cls, ctx: Context, attempt: AttemptRow, work: Work, journal: LoopJournal, model: ModelClient
-    ) -> "SimulatedClient":
+    async def open(cls, ctx: Context, work: Work, journal: LoopJournal, model: ModelClient) -> "SimulatedClient":
         """Read the facts. Raises Invalid ``no_client``, NotFound (their blob is gone)."""
         task = work.task
         if task.client is None:
@@ -87,7 +70,7 @@ class SimulatedClient:
         facts = (await asyncio.to_thread(ctx.blobs.read_bytes, digest, FACTS_BYTES)).decode(errors="replace")
         # Not str.format: posting and facts are full of braces.
         system = _SYSTEM.replace("{posting}", task.instruction).replace("{facts}", facts)
-        return cls(ctx, attempt, work, journal, model, system, task.client.max_messages)
+        return cls(journal, model, system, task.client.max_messages)
 
     async def reply(self, n: int, text: str, attachments: Mapping[str, str]) -> ClientReply:
         """See :class:`service.scaffolds.loops.LoopClient`."""
@@ -97,7 +80,10 @@ class SimulatedClient:
 
         async def act() -> dict[str, Any]:
             ask = Ask(self._system, [*self._turns, UserTurn(text=said)], max_output_tokens=REPLY_TOKENS)
-            answer = await self._model.ask(ask)
+            try:
+                answer = await self._model.ask(ask)
+            except ModelRefused as error:
+                answer = Answer(stop="other", stop_detail=error.type)
             return {"n": n, "sent": said, "attached": sorted(attachments), "answer": answer.model_dump(mode="json")}
 
         value = await self._journal.step("client", f"message-{n}", act, _tell)
@@ -110,23 +96,10 @@ class SimulatedClient:
         ]
         return ClientReply(words, self.max_messages - n)
 
-    async def keep_transcript(self) -> None:
-        """Store the exchange beside the deliverable, for graders. A repeat changes nothing. Raises FenceLost."""
+    def transcript(self) -> str:
+        """Return the exchange as JSON, for graders."""
         body = {"v": 1, "prompt_version": PROMPT_VERSION, "max_messages": self.max_messages, "messages": self._exchange}
-        blob = await asyncio.to_thread(self._ctx.blobs.store_bytes, json.dumps(body, ensure_ascii=False).encode())
-
-        async def store(tx: Tx) -> None:
-            await _keep(tx, self._project_id, self._attempt, blob, len(self._exchange) // 2)
-
-        await retrying(self._ctx.db, store, self._ctx.timing.database_patience_s)
-
-
-async def _keep(tx: Tx, project_id: str, attempt: AttemptRow, blob: tuple[str, int], messages: int) -> None:
-    now = await attempts.get(tx, attempt.run_id, attempt.n)
-    kept = {"sha256": blob[0], "bytes": blob[1], "messages": messages, "prompt_version": PROMPT_VERSION}
-    before = {} if now is None else now.provenance
-    row = await attempts.update(tx, attempt, provenance={**before, TRANSCRIPT: kept})
-    await blob_refs.add_refs(tx, project_id, "run", row.run_id, [blob])
+        return json.dumps(body, ensure_ascii=False)
 
 
 def _message(text: str, attachments: Mapping[str, str]) -> str:

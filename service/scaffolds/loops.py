@@ -84,7 +84,7 @@ class LoopClient(Protocol):
     def max_messages(self) -> int: ...
 
     async def reply(self, n: int, text: str, attachments: Mapping[str, str]) -> ClientReply:
-        """Answer the agent's ``n``-th message (from 1). Raises ModelRefused, GatewayAway."""
+        """Answer the agent's ``n``-th message (from 1). Raises GatewayAway."""
         ...
 
 
@@ -118,6 +118,8 @@ class LoopEnd:
     text: str = ""
     """The agent's last words."""
     detail: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    artefacts: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Texts for graders that are no part of the deliverable: name → text. They are named in the attempt's provenance."""
 
 
 class Loop(Protocol):

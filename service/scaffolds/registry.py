@@ -20,6 +20,8 @@ KINDS = {
     "openclaw": "service.scaffolds.openclaw.scaffold:OpenClawScaffold",
     "openhands": "service.scaffolds.openhands.scaffold:OpenHandsScaffold",
     "mini_swe": "service.scaffolds.mini_swe.scaffold:MiniSweScaffold",
+    "tool_agent": "service.scaffolds.tool_agent.scaffold:ToolAgentScaffold",
+    "single_response": "service.scaffolds.single_response.scaffold:SingleResponseScaffold",
     "remote": "service.scaffolds.remote.scaffold:RemoteScaffold",
     "external": "service.scaffolds.external.scaffold:ExternalScaffold",
     "person": "service.scaffolds.person.scaffold:PersonScaffold",

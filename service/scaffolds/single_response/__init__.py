@@ -1,0 +1,1 @@
+"""Our own agent without tools: one answer, from which the files are read."""

@@ -1,0 +1,57 @@
+"""Scaffold kind ``single_response``: one answer of the model, without tools; its files are read from the text."""
+
+import hashlib
+from typing import Any
+
+from service.domain.agents import AgentSpec, Driver, ScaffoldManifest
+from service.domain.errors import Invalid
+from service.domain.run_states import ExitReport
+from service.domain.tasks import TaskManifest
+from service.scaffolds.contract import AgentReport, LineParser, Plan, PlanContext
+from service.scaffolds.environment import base_environment, refuse_command_fields
+from service.scaffolds.loops import Loop
+from service.scaffolds.prompts import prompt_for
+from service.scaffolds.single_response.loop import LEAST_TOKENS, SYSTEM, VERSION, SingleResponseLoop, cap, effort
+
+MOST_TOKENS = 1_000_000
+
+
+class SingleResponseScaffold:
+    """Settings of its own: ``max_total_tokens`` (64 000), ``prompt`` (a shipped template), ``chat``."""
+
+    driver = Driver.LOOP
+
+    def check(self, manifest: ScaffoldManifest) -> None:
+        refuse_command_fields(manifest)
+
+    def plan(self, task: TaskManifest, agent: AgentSpec, manifest: ScaffoldManifest, context: PlanContext) -> Plan:
+        del agent, manifest
+        if context.model is None:
+            raise Invalid("model_needed", "a single response needs a model")
+        provenance: dict[str, Any] = {
+            **effort(context.settings, context.model).provenance(),
+            **prompt_for(task, context).provenance(),
+            "system_prompt": hashlib.sha256(SYSTEM.encode()).hexdigest(),
+            "system_prompt_version": VERSION,
+            "max_total_tokens": _cap(context),
+        }
+        return Plan(argv=[], env=base_environment(context), provenance=provenance)
+
+    def line_parser(self, manifest: ScaffoldManifest) -> LineParser | None:
+        del manifest
+        return None
+
+    def completed(self, exit: ExitReport, manifest: ScaffoldManifest, report: AgentReport | None) -> bool:
+        del manifest
+        return exit.code == 0 and report is not None and report.status == "success"
+
+    def loop(self) -> Loop:
+        return SingleResponseLoop()
+
+
+def _cap(context: PlanContext) -> int:
+    given = context.settings.further.get("max_total_tokens")
+    if given is not None and not (isinstance(given, int) and LEAST_TOKENS <= given <= MOST_TOKENS):
+        detail = f"settings.max_total_tokens: a number from {LEAST_TOKENS} to {MOST_TOKENS}"
+        raise Invalid("bad_settings", detail, setting="max_total_tokens")
+    return cap(context.settings)

@@ -1,0 +1,61 @@
+"""Scaffold kind ``tool_agent``: our own loop with tools; no program runs inside but its tool calls."""
+
+import hashlib
+from typing import Any, cast
+
+from service.domain.agents import AgentSpec, Driver, ScaffoldManifest
+from service.domain.errors import Invalid
+from service.domain.run_states import ExitReport
+from service.domain.tasks import TaskManifest
+from service.scaffolds.contract import AgentReport, LineParser, Plan, PlanContext
+from service.scaffolds.environment import base_environment, refuse_command_fields
+from service.scaffolds.loops import Loop
+from service.scaffolds.prompts import prompt_for
+from service.scaffolds.tool_agent.loop import DEFAULT_TURNS, ToolAgentLoop
+from service.scaffolds.tool_agent.prompt import SYSTEM, VERSION, effort
+from service.scaffolds.tool_agent.tools import NAMES, SANDBOX
+
+
+class ToolAgentScaffold:
+    """Settings of its own: ``tools`` (names among those of the sandbox), ``prompt`` (a shipped template), ``chat``."""
+
+    driver = Driver.LOOP
+
+    def check(self, manifest: ScaffoldManifest) -> None:
+        refuse_command_fields(manifest)
+
+    def plan(self, task: TaskManifest, agent: AgentSpec, manifest: ScaffoldManifest, context: PlanContext) -> Plan:
+        del agent, manifest
+        if context.model is None:
+            raise Invalid("model_needed", "a tool agent needs a model")
+        _check_tools(context)
+        provenance: dict[str, Any] = {
+            **effort(context.settings, context.model).provenance(),
+            **prompt_for(task, context).provenance(),
+            "system_prompt": hashlib.sha256(SYSTEM.encode()).hexdigest(),
+            "system_prompt_version": VERSION,
+            "max_turns": context.settings.max_turns or DEFAULT_TURNS,
+        }
+        return Plan(argv=[], env=base_environment(context), provenance=provenance)
+
+    def line_parser(self, manifest: ScaffoldManifest) -> LineParser | None:
+        del manifest
+        return None
+
+    def completed(self, exit: ExitReport, manifest: ScaffoldManifest, report: AgentReport | None) -> bool:
+        del manifest
+        return exit.code == 0 and report is not None and report.status == "success"
+
+    def loop(self) -> Loop:
+        return ToolAgentLoop()
+
+
+def _check_tools(context: PlanContext) -> None:
+    chosen = context.settings.further.get("tools")
+    if chosen is None:
+        return
+    names = cast("list[Any]", chosen) if isinstance(chosen, list) else [chosen]
+    unknown = [str(name) for name in names if name not in NAMES]
+    if unknown or not names:
+        detail = f"settings.tools: a list of names among {', '.join(SANDBOX)}"
+        raise Invalid("unknown_tool", detail, tools=unknown)
