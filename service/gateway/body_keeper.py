@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from service.gateway.bodies import MOST_KEPT, Base, pack, usable
 from service.store.blobs import BlobStore
+from service.store.request_bodies import MOST_KEPT, Base, pack, usable
 
 _BASES = 256
 _BASE_BYTES = 64 << 20

@@ -21,14 +21,13 @@ from service.store.cleaning import clean_json, clean_str
 from service.store.database import Tx
 from service.store.fences import lock_run
 from service.store.phases import touch
+from service.store.request_bodies import OWNER as BODIES_OWNER
 from service.store.rows_requests import ModelRequestRow, NewRequest, Settlement, Spent
 from service.store.tables import attempts, runs
 from service.store.tables_models import model_requests as ledger
 
 SOURCE = "gateway"
 """Source of the gateway's events; four offsets belong to each request of a run."""
-BODIES = "model_request"
-"""Owner kind of kept bodies; the owner is the run, or the request where it belongs to none."""
 _STARTED, _FINISHED, _TOOLS, _NOTE = 0, 1, 2, 3
 _AGENT = "agent"
 _MODEL_NAME = 200
@@ -78,7 +77,7 @@ async def settle(tx: Tx, request_id: str, end: Settlement, ts: datetime) -> bool
     query = ledger.update().where(ledger.c.id == request_id, ledger.c.state == "started")
     row = (await tx.execute(query.values(_columns(end)).returning(ledger))).mappings().one_or_none()
     if row is not None and end.blobs:
-        await add_refs(tx, row["project_id"], BODIES, run_id or request_id, end.blobs.items())
+        await add_refs(tx, row["project_id"], BODIES_OWNER, run_id or request_id, end.blobs.items())
     if row is None or run is None:
         return row is not None
     if row["purpose"] == _AGENT:

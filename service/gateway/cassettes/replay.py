@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from service.domain.errors import NotFound
-from service.gateway.bodies import Body, BodyUnreadable, read_body
 from service.gateway.cassettes.tape import CassetteMismatch, Entry, Tape, load_tape
 from service.gateway.dialects.contract import Route
 from service.gateway.upstream import UpstreamAnswer, UpstreamFailed
 from service.store import model_requests
 from service.store.blobs import BlobStore
 from service.store.database import Database
+from service.store.request_bodies import Body, BodyUnreadable, read_body
 from service.store.rows_requests import ModelRequestRow
 
 _PAGE = 500
@@ -25,11 +25,13 @@ _MOST = 20_000
 class RecordedRefusal(Exception):
     """The recorded request was answered by the gateway itself: no provider did."""
 
-    def __init__(self, status: int, type: str, cause: str, *, provider: bool) -> None:
+    def __init__(self, status: int, type: str, cause: str, *, provider: bool, cut: bool) -> None:
         answered = cause.removeprefix("provider_")
         # As the gateway said it then: what the client reads goes into its next request.
         super().__init__(f"the provider answers {answered}" if answered.isdigit() else f"the provider: {cause}")
         self.status, self.type, self.cause, self.provider = status, type, cause, provider
+        self.cut = cut
+        """What it took is not known."""
 
 
 class Tapes(Protocol):
@@ -122,7 +124,9 @@ def _answer(blobs: BlobStore, entry: Entry) -> Body:
     if row.response_blob is None or row.cassette is None:
         if row.status is None or row.error is None or row.state != "finished":
             raise CassetteMismatch(f"the answer to request {row.n} of the recording was not kept", row.n)
-        raise RecordedRefusal(row.status, _type_of(row), row.error, provider=row.provider_error)
+        raise RecordedRefusal(
+            row.status, _type_of(row), row.error, provider=row.provider_error, cut=not row.usage_known
+        )
     try:
         body = read_body(blobs, row.response_blob)
     except (NotFound, BodyUnreadable) as error:

@@ -8,12 +8,12 @@ from typing import Any, cast
 
 from service.domain.errors import NotFound
 from service.domain.models import Dialect
-from service.gateway.bodies import CHAIN, Body, BodyUnreadable, read_body
 from service.gateway.cassettes.difference import Difference, first_difference
 from service.gateway.cassettes.normal import Normaliser, key_of
 from service.gateway.dialects import registry
 from service.gateway.dialects.contract import Route
 from service.store.blobs import BlobStore
+from service.store.request_bodies import CHAIN, Body, BodyUnreadable, read_body
 from service.store.rows_requests import ModelRequestRow
 
 

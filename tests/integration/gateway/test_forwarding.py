@@ -8,10 +8,10 @@ import pytest
 
 from service.domain.models import TokenUsage
 from service.domain.policies import ProviderTools
-from service.gateway.bodies import read_body
 from service.gateway.limits import GatewayLimits
 from service.models.scripted.scenario import Scenario
 from service.models.scripted.server import Scripted
+from service.store.request_bodies import read_body
 from tests.integration.gateway.bench import TOKEN, GateBench, messages
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

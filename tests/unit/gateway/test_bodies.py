@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from service.domain.errors import NotFound
-from service.gateway.bodies import CHAIN, BodyUnreadable, pack, read_body
 from service.gateway.body_keeper import BodyKeeper, BodyLimits, Kept
 from service.store.blobs import BlobStore
+from service.store.request_bodies import CHAIN, BodyUnreadable, pack, read_body
 
 
 @pytest.fixture
