@@ -182,10 +182,11 @@ class Forwarding:
             slot = OpenSlot()
             return await Try(recorded, parts.limits, parts.clock, exchange, caller, record, slot, keep).run(None)
         except CassetteMismatch as mismatch:
-            record.note = mismatch.note()
+            record.note, record.cut = mismatch.note(), False
             cause = "cassette_mismatch"
             return Trouble(400, cause, cause, str(mismatch), final=True, provider=False)
         except RecordedRefusal as refused:
+            record.cut = refused.cut
             return Trouble(
                 refused.status, refused.type, refused.cause, str(refused), final=True, provider=refused.provider
             )
