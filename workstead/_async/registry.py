@@ -62,6 +62,11 @@ class AsyncScaffolds:
         async for item in pages(self._http, "/v1/scaffolds", filters or {}, limit):
             yield Scaffold.model_validate(item)
 
+    async def shipped(self) -> Sequence[dict[str, Any]]:
+        """Return the manifests of the scaffolds that come with the service; agents name them ``name@version``."""
+        found: dict[str, Any] = await self._http.json("GET", "/v1/scaffold-catalogue")
+        return [dict(manifest) for manifest in found["data"]]
+
     async def check_conformance(self, scaffold: str, *, cases: Sequence[str] = (), quick: bool = False) -> Operation:
         """Try a scaffold out against a scripted provider; wait with ``client.operations.wait``. Raises Invalid."""
         body = {"cases": list(cases), "quick": quick}

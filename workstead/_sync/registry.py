@@ -61,6 +61,11 @@ class SyncScaffolds:
         for item in pages(self._http, "/v1/scaffolds", filters or {}, limit):
             yield Scaffold.model_validate(item)
 
+    def shipped(self) -> Sequence[dict[str, Any]]:
+        """Return the manifests of the scaffolds that come with the service; agents name them ``name@version``."""
+        found: dict[str, Any] = self._http.json("GET", "/v1/scaffold-catalogue")
+        return [dict(manifest) for manifest in found["data"]]
+
     def check_conformance(self, scaffold: str, *, cases: Sequence[str] = (), quick: bool = False) -> Operation:
         """Try a scaffold out against a scripted provider; wait with ``client.operations.wait``. Raises Invalid."""
         body = {"cases": list(cases), "quick": quick}

@@ -65,6 +65,7 @@ CALLS: dict[str, Call] = {
     "change_host": lambda c, _: c.hosts.cordon("a"),
     "drain_host": lambda c, _: c.hosts.drain("a"),
     "list_models": lambda c, _: c.models.list(),
+    "list_shipped_scaffolds": lambda c, _: c.scaffolds.shipped(),
     "list_shipped_models": lambda c, _: c.models.shipped(),
     "create_model": lambda c, _: c.models.create({"name": "m"}),
     "get_model": lambda c, _: c.models.get("mdl_1"),
