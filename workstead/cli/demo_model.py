@@ -74,7 +74,7 @@ def _toml(value: Any) -> str:
         return "{ " + ", ".join(f"{k} = {_toml(v)}" for k, v in value.items()) + " }"  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, list):
         return "[" + ", ".join(_toml(v) for v in value) + "]"  # pyright: ignore[reportUnknownVariableType]
-    return json.dumps(value).replace("\x7f", "\\u007f")
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _free_port() -> int:

@@ -76,7 +76,8 @@ def test_what_has_no_score_is_counted_by_cause() -> None:
 
 class TestDemo:
     def runs(self, solver: float, nop: float) -> list[Run]:
-        kinds = [("demo-solver@1", solver), ("demo-oracle@1", 9.0), ("demo-nop@1", nop)]
+        scores = {"demo-solver@1": solver, "demo-nop@1": nop}
+        kinds = [(label, scores.get(label, 9.0)) for label in demo.AGENTS]
         return [graded(label, score) for label, score in kinds for _ in range(3)]
 
     def test_right_verdicts(self) -> None:
