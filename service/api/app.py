@@ -28,6 +28,7 @@ from service.api.resources import (
     leases,
     mcp,
     me,
+    model_requests,
     models,
     operations,
     projects,
@@ -49,7 +50,7 @@ from service.api.state import ApiState
 API_VERSION = "1"
 RESOURCES = (
     blobs, task_archives, tasks, benchmarks, operations, conformance, scaffolds, scaffold_catalogue, agents,
-    runs, run_events, attempts, artifacts,
+    runs, run_events, attempts, artifacts, model_requests,
     models, services, breakers,
     integrity, gradings, changes, tokens, tickets, me, sessions, health, hosts,
     projects, webhooks, leases, driving, deliverables, mcp,
