@@ -91,6 +91,9 @@ class Run(View):
     sample: int
     attempt: int
     derived_from: str | None
+    """Run of which this is a rerun."""
+    replay_of: str | None
+    """Run whose recording answers in place of the models."""
     created_at: Timestamp
     started_at: Timestamp | None
     ended_at: Timestamp | None
@@ -129,6 +132,7 @@ def run_view(row: RunRow, queued: dict[str, Any] | None = None) -> Run:
         sample=row.sample,
         attempt=row.attempt,
         derived_from=row.derived_from,
+        replay_of=row.replay_of,
         created_at=row.created_at,
         started_at=row.started_at,
         ended_at=row.ended_at,

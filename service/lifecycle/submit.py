@@ -5,6 +5,7 @@ no limit allows. Run, first event and notification are one transaction, the call
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
@@ -52,7 +53,15 @@ class RunRequest(Strict):
     """Container runtime; null = any that the host offers."""
 
 
-async def submit(tx: Tx, project: Project, request: RunRequest) -> RunRow:
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The run that a new one comes from, and the one whose recording answers it."""
+
+    derived_from: str | None = None
+    replay_of: str | None = None
+
+
+async def submit(tx: Tx, project: Project, request: RunRequest, origin: Origin = Origin()) -> RunRow:
     """Insert a queued run. Raises NotFound (task, agent), Invalid (limits, a task that the scaffold cannot do)."""
     task = await tasks.get(tx, project.id, request.task)
     if task is None:
@@ -82,12 +91,15 @@ async def submit(tx: Tx, project: Project, request: RunRequest) -> RunRow:
         network=network,
         provider_tools=provider_tools(network, AgentSettings.of(agent.spec.settings)),
         keep_on_failure_s=request.keep_on_failure_s,
+        derived_from=origin.derived_from,
+        replay_of=origin.replay_of,
     )
     run = await runs.insert(tx, new)
     if new.driver is Driver.EXTERNAL:
         run = await await_upload(tx, run)
-    if network.policy is not task.manifest.network:
-        await runs.add_flags(tx, run.id, [Flag.POLICY_CHANGED])
+    changed, replayed = network.policy is not task.manifest.network, origin.replay_of is not None
+    if flags := [Flag.POLICY_CHANGED] * changed + [Flag.REPLAYED] * replayed:
+        await runs.add_flags(tx, run.id, flags)
         run = await runs.load(tx, run.id)
     return run
 

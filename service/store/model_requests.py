@@ -125,6 +125,13 @@ async def get(tx: Tx, run_id: str, n: int) -> ModelRequestRow | None:
     return None if row is None else ModelRequestRow.of(row)
 
 
+async def is_recorded(tx: Tx, run_id: str) -> bool:
+    """Tell whether anything of what the run's agent asked can be answered from the ledger."""
+    c = ledger.c
+    kept = (c.run_id == run_id, c.purpose == _AGENT, c.request_blob.is_not(None))
+    return (await tx.execute(select(c.id).where(*kept).limit(1))).first() is not None
+
+
 async def _check_attempt(tx: Tx, new: NewRequest) -> None:
     query = select(attempts.c.state).where(attempts.c.run_id == new.run_id, attempts.c.n == new.attempt)
     if (await tx.execute(query)).scalar_one_or_none() not in _ASKING:

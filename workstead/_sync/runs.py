@@ -133,6 +133,23 @@ class SyncRuns:
         body = self._http.json("POST", _path(run_id, "gradings"), json={"round": round}, headers=headers)
         return [Grading.model_validate(item) for item in items_of(body, run_id)]
 
+    def rerun(
+        self,
+        run_id: str,
+        *,
+        mode: str = "fresh",
+        overrides: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Run:
+        """Submit the run again as a new one; ``mode`` ``replay`` answers it from the recording, with no provider.
+
+        ``overrides``: model, settings, limits, budget, network, labels, priority, max_attempts, keep_on_failure_s.
+        Raises NotFound, Invalid (``no_recording``), Conflict (``run_not_ended``), Problem.
+        """
+        body = {"mode": mode, "overrides": dict(overrides or {})}
+        headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
+        return Run.model_validate(self._http.json("POST", f"{_path(run_id)}/rerun", json=body, headers=headers))
+
     def delete(self, run_id: str) -> None:
         """Delete a run that has ended, with its events and artifacts. Raises Conflict while it lives."""
         self._http.request("DELETE", _path(run_id))

@@ -22,6 +22,7 @@ from service.api.waiting import Until, cache_control, wait_for
 from service.domain.errors import NotFound
 from service.domain.run_states import Phase, StopMode
 from service.lifecycle.delete import delete_run
+from service.lifecycle.rerun import RerunRequest, rerun
 from service.lifecycle.stop import stop
 from service.lifecycle.submit import RunRequest, submit
 from service.store import audit, projects, runs
@@ -108,6 +109,28 @@ async def stop_run(run_id: str, body: StopRequest, caller: RunsWrite, state: Sta
         await audit.record(tx, caller.project_id, caller.token.id, "run.stop", run_id, {"mode": body.mode})
         row = await run_or_404(tx, caller, run_id)
     return answer(run_view(row))
+
+
+@router.post("/{run_id}/rerun", operation_id="rerun_run", response_model=Run, status_code=201)
+async def rerun_run(run_id: str, body: RerunRequest, request: Request, caller: RunsWrite, state: State) -> Response:
+    """Submit the run again, with ``overrides``. Takes an ``Idempotency-Key``.
+
+    ``fresh`` asks the models anew. ``replay`` is answered from what the earlier run's models said, and no provider is
+    asked; a request that was not asked then is answered 400 ``cassette_mismatch``, and a ``note`` event shows the first
+    difference. Another model or other settings need the scope ``agents:write``, too: they make an agent.
+    """
+    if body.overrides.another_agent:
+        caller.require("agents:write")
+
+    async def work(tx: Tx) -> Made:
+        earlier = await run_or_404(tx, caller, run_id)
+        project = await projects.get(tx, caller.project_id)
+        if project is None:
+            raise NotFound("not_found")
+        row = await rerun(tx, project, earlier, body)
+        return Made(run_view(row), 201, f"/v1/runs/{row.id}")
+
+    return await once(request, state, caller, f"POST /v1/runs/{run_id}/rerun", work)
 
 
 @router.delete("/{run_id}", operation_id="delete_run", status_code=204)
