@@ -66,3 +66,23 @@ async def test_musl_takes_a_kit_with_its_own_loader_and_refuses_another(
     finally:
         for image in (static, musl, foreign):
             await asyncio.to_thread(remove_image, image)
+
+
+async def test_the_volume_of_a_kit_goes_when_its_image_went(bench: Bench, backend: DockerBackend) -> None:
+    kit = await asyncio.to_thread(built_image, bench.spec.environment, _FOREIGN)
+    sandbox = await backend.make(replace(bench.spec, kit=kit))
+    await sandbox.destroy()
+    name = f"{backend.deployment}-kit-{kit.removeprefix('sha256:')[:16]}"
+    assert await _restarted_has(backend, name), "as long as the image is there, it is used again"
+    await asyncio.to_thread(remove_image, kit)
+    assert not await _restarted_has(backend, name)
+
+
+async def _restarted_has(backend: DockerBackend, volume: str) -> bool:
+    """Tell whether the volume is there after a new process of the same deployment has started."""
+    again = DockerBackend(backend.data_dir, backend.deployment)
+    try:
+        await again.workspace_kind()
+        return volume in {v["Name"] for v in await again.engine.volumes("org.workstead.kit")}
+    finally:
+        await again.close()

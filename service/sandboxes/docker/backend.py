@@ -176,13 +176,15 @@ class DockerBackend(SandboxBackend):
     async def _assemble(self) -> _Parts:
         info = await self.engine.info()
         store = await self._host.run("workspace probe", PROBE_S, lambda: probe(self.data_dir))
+        kits = Kits(self.engine, self.images, self.data_dir, self.deployment)
+        await kits.prune()
         maker = Maker(
             engine=self.engine,
             host=self._host,
             handles=self._handles,
             store=store,
             images=self.images,
-            kits=Kits(self.engine, self.images, self.data_dir, self.deployment),
+            kits=kits,
             facts=HostFacts.of(info),
             deployment=self.deployment,
         )

@@ -99,6 +99,14 @@ class Images:
             self._kits[image_id] = known
         return known
 
+    async def known(self, image_id: str) -> bool:
+        """Tell whether the engine still has an image. Raises EngineError."""
+        try:
+            await self._engine.inspect_image(image_id)
+        except SandboxGone:
+            return False
+        return True
+
     async def present(self, image_id: str, paths: tuple[str, ...]) -> frozenset[str]:
         """Return which of the paths the image has: asked of a container that is never started."""
         async with unstarted(self._engine, self._deployment, image_id) as probe:

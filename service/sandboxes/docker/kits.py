@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from service.sandboxes.contract import SandboxGone, SandboxRefused
+from service.sandboxes.contract import EngineError, SandboxGone, SandboxRefused
 from service.sandboxes.docker.engine import FILL_S, Engine
 from service.sandboxes.docker.facts import LABEL_PREFIX
 from service.sandboxes.docker.images import Images
@@ -38,6 +38,16 @@ class Kits:
                 self._dir.mkdir(mode=0o700, parents=True, exist_ok=True)
                 marker.write_text(image_id, encoding="utf-8")
         return name
+
+    async def prune(self) -> None:
+        """Remove the volumes of images that the engine no longer has; one that a sandbox still uses stays."""
+        for marker in sorted(self._dir.glob(f"{self._deployment}-kit-*")) if self._dir.is_dir() else []:
+            if await self._images.known(marker.read_text(encoding="utf-8").strip()):
+                continue
+            with suppress(EngineError):
+                with suppress(SandboxGone):
+                    await self._engine.remove_volume(marker.name)
+                marker.unlink(missing_ok=True)
 
     async def _fill(self, name: str, image_id: str) -> None:
         with suppress(SandboxGone):
