@@ -82,6 +82,10 @@ class Run(Model):
     agent: AgentRef
     sample: int = 1
     attempt: int = 0
+    derived_from: str | None = None
+    """Run of which this is a rerun."""
+    replay_of: str | None = None
+    """Run whose recording answers in place of the models."""
     created_at: datetime
     started_at: datetime | None = None
     ended_at: datetime | None = None
