@@ -31,7 +31,6 @@ from service.gateway.credentials import Vault
 from service.gateway.deployment_keys import read_deployment_keys
 from service.gateway.egress.serving import EgressServing
 from service.gateway.forwarding import Parts
-from service.gateway.front import NoServices
 from service.gateway.http_server import HttpServing
 from service.gateway.ledger import Ledger
 from service.gateway.limits import GatewayLimits
@@ -40,6 +39,7 @@ from service.gateway.preload import preload
 from service.gateway.pricing import cost_of
 from service.gateway.probing import Prober
 from service.gateway.process import Gateway
+from service.gateway.services import GatewayServices
 from service.gateway.upstream import Upstream
 from service.lifecycle.context import Context
 from service.lifecycle.crash_points import CrashPoints
@@ -282,9 +282,16 @@ async def _gateway(settings: Settings, stack: AsyncExitStack) -> None:
     serving = HttpServing(limits.connections_per_run)
     preload()
     become(account)
-    await Gateway(parts, NoServices(), place, find, serving, EgressServing(db), public, beside=(gates.run,)).run(
-        _signalled()
-    )
+    await Gateway(
+        parts,
+        GatewayServices(db, upstream, vault, limits),
+        place,
+        find,
+        serving,
+        EgressServing(db),
+        public,
+        beside=(gates.run,),
+    ).run(_signalled())
 
 
 async def _gauge(settings: Settings, backend: DockerBackend, stack: AsyncExitStack) -> MachineGauge:

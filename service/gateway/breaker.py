@@ -25,7 +25,7 @@ from service.store.rows_models import BreakerRow
 MAX_PAUSE_S = 120.0
 """Longest that a Retry-After keeps everybody waiting."""
 MAX_WAYS = 10_000
-_SYNC_S = 5.0
+_SYNC_S = 10.0
 _LATE_S = 1.0
 """How long a due probe is left to requests that wait, before one is made up."""
 _AS_OUTCOME = {

@@ -41,6 +41,10 @@ class Exchange:
         """Raises Refused (400)."""
         return read_query(self._scope["query_string"])
 
+    @property
+    def raw_query(self) -> bytes:
+        return bytes(self._scope["query_string"])
+
     def header(self, name: str) -> str | None:
         return next((value for found, value in self.headers if found == name), None)
 

@@ -1,0 +1,196 @@
+"""Gateway services: the key goes in outside, nothing but the allowed calls leaves, every call is an event."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+import pytest_asyncio
+from sqlalchemy import text
+
+from service.domain.credentials import Purpose
+from service.domain.grants import GrantedService
+from service.domain.services import ServiceSpec
+from service.gateway.credentials import Vault
+from service.gateway.egress.serving import EgressServing
+from service.gateway.endpoints import Endpoints
+from service.gateway.http_server import HttpServing
+from service.gateway.services import GatewayServices
+from service.store import credentials, events, services
+from service.store.sealed_box import OpeningKey
+from tests.api.helpers import served
+from tests.integration.gateway.bench import LIMITS, TOKEN, GateBench
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+SECRET = "svc-key-NeverShown-0123456789"
+SPEC: dict[str, Any] = {
+    "name": "search",
+    "credential": {"place": "header", "name": "x-subscription"},
+    "allow": [{"methods": ["GET"], "path": "/web/*"}, {"methods": ["POST"], "path": "/mcp"}],
+    "price_per_call_usd": "0.005",
+    "price_as_of": "2026-11-01",
+    "max_calls_per_run": 3,
+}
+
+
+class Somewhere:
+    """An upstream that tells what it was asked, and echoes the key as if it wanted it stolen."""
+
+    def __init__(self) -> None:
+        self.asked: list[dict[str, Any]] = []
+        self.status, self.location, self.repeat = 200, "", 1
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        message = await receive()
+        headers = {k.decode(): v.decode() for k, v in scope["headers"]}
+        self.asked.append(
+            {"path": scope["raw_path"].decode(), "query": scope["query_string"].decode(), "headers": headers,
+             "body": message.get("body", b"")}
+        )  # fmt: skip
+        key = headers.get("x-subscription", "") or headers.get("authorization", "")
+        down = [(b"content-type", b"text/plain"), (b"set-cookie", b"a=b"), (b"x-key", key.encode())]
+        if self.location:
+            down.append((b"location", self.location.encode()))
+        await send({"type": "http.response.start", "status": self.status, "headers": down})
+        half = len(key) // 2
+        for piece in (f"found 42; you said {key[:half]}", f"{key[half:]} ok" * self.repeat):
+            await send({"type": "http.response.body", "body": piece.encode(), "more_body": True})
+            await asyncio.sleep(0.01)
+        await send({"type": "http.response.body", "body": b""})
+
+
+class Rig:
+    def __init__(self, bench: GateBench, somewhere: Somewhere, url: str) -> None:
+        self.bench, self.somewhere, self.url = bench, somewhere, url
+        self.vault = Vault(bench.db, OpeningKey(bytes(range(32))))
+        self.services = GatewayServices(bench.db, bench.upstream, self.vault, LIMITS)
+        self.endpoints = Endpoints(
+            bench.forwarding, self.services, bench.ledger, HttpServing(64), LIMITS, EgressServing(bench.db)
+        )
+        self.run_id = ""
+        self.clients: list[httpx.AsyncClient] = []
+
+    async def client(self, *, private: bool = True, **spec: Any) -> httpx.AsyncClient:
+        grant = await self.bench.grant()
+        async with self.bench.db.transaction() as tx:
+            await tx.execute(text("DELETE FROM services"))
+            await credentials.register_key(tx, OpeningKey(bytes(range(32))).id, OpeningKey(bytes(range(32))).public)
+            made = ServiceSpec.model_validate(SPEC | {"base_url": self.url} | spec)
+            row, _ = await services.create(tx, grant.project_id, made, private=private)
+            await credentials.put(tx, "service", grant.project_id, row.id, Purpose.SERVICE, SECRET)
+        self.run_id = grant.run_id
+        grant = grant.model_copy(update={"services": [GrantedService(id=row.id, name=row.name)]})
+        listener = socket.create_server(("127.0.0.1", 0))
+        base = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        await self.endpoints.open(grant, {80: listener})
+        client = httpx.AsyncClient(base_url=base, headers={"x-api-key": TOKEN}, timeout=20, trust_env=False)
+        self.clients.append(client)
+        return client
+
+    async def calls(self) -> list[dict[str, Any]]:
+        await self.services.flush()
+        async with self.bench.db.reading() as tx:
+            return [e.payload for e in await events.read(tx, self.run_id, 0, 100, ["service.call"])]
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def rig(bench: GateBench) -> AsyncIterator[Rig]:
+    somewhere = Somewhere()
+    async with served(somewhere) as url:  # pyright: ignore[reportArgumentType] - any ASGI application
+        made = Rig(bench, somewhere, f"{url}/v2")
+        yield made
+        for client in made.clients:
+            await client.aclose()
+        await made.endpoints.shut()
+        await made.services.flush()
+
+
+@pytest.mark.fault(41)
+@pytest.mark.fault(43)
+async def test_the_key_goes_in_outside_and_does_not_come_back(rig: Rig) -> None:
+    client = await rig.client(headers={"x-version": "7"})
+    answer = await client.get(
+        "/services/search/web/cats?q=a%20b&n=1", headers={"cookie": "s=1", "x-forwarded-for": "1.2.3.4"}
+    )
+    assert answer.status_code == 200
+    assert answer.text.startswith("found 42; you said ***")
+    assert answer.text.endswith("* ok")
+    assert SECRET not in answer.text + str(answer.headers)
+    assert "set-cookie" not in answer.headers
+    (asked,) = rig.somewhere.asked
+    assert (asked["path"], asked["query"]) == ("/v2/web/cats", "q=a+b&n=1")
+    sent = asked["headers"]
+    assert (sent["x-subscription"], sent["x-version"]) == (SECRET, "7")
+    assert not {"x-api-key", "cookie", "x-forwarded-for", "authorization"} & set(sent)
+    (call,) = await rig.calls()
+    assert (call["service"], call["method"], call["path"], call["status"]) == ("search", "GET", "/web/cats", 200)
+    assert (call["cost_usd"], call["price_date"]) == ("0.005", "2026-11-01")
+    assert SECRET not in str(call)
+
+
+@pytest.mark.fault(42)
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/services/search/admin", 403),
+        ("DELETE", "/services/search/web/1", 403),
+        ("GET", "/services/search/web/1/2", 403),
+        ("GET", "/services/other/web/1", 404),
+        ("GET", "/services/search", 404),
+        ("GET", "/services/search/web/%2e%2e", 400),
+        ("GET", "/services/search/web/a%2fb", 400),
+    ],
+)
+async def test_nothing_else_leaves(rig: Rig, method: str, path: str, status: int) -> None:
+    client = await rig.client()
+    answer = await client.request(method, path)
+    assert answer.status_code == status, answer.text
+    assert rig.somewhere.asked == []
+
+
+async def test_a_credential_in_the_query_cannot_be_doubled(rig: Rig) -> None:
+    client = await rig.client(credential={"place": "query", "name": "apiKey"})
+    await client.get("/services/search/web/1?APIKEY=mine&apiKey=mine&q=1")
+    assert rig.somewhere.asked[0]["query"] == f"q=1&apiKey={SECRET}"
+
+
+async def test_calls_are_counted_over_attempts_and_end(rig: Rig) -> None:
+    client = await rig.client()
+    answers = await asyncio.gather(*(client.post("/services/search/mcp", json={"n": n}) for n in range(10)))
+    assert sorted(a.status_code for a in answers) == [200] * 3 + [429] * 7
+    assert len(rig.somewhere.asked) == 3
+    assert len(await rig.calls()) == 3
+    async with rig.bench.db.reading() as tx:
+        calls, usd = await services.spent(tx, rig.run_id, "search")
+    assert (calls, str(usd)) == (3, "0.015")
+
+
+@pytest.mark.fault(45)
+async def test_redirects_are_not_followed_and_private_addresses_not_called(rig: Rig) -> None:
+    rig.somewhere.status, rig.somewhere.location = 302, f"{rig.url}/web/2"
+    client = await rig.client()
+    answer = await client.get("/services/search/web/1")
+    assert (answer.status_code, len(rig.somewhere.asked)) == (502, 1)
+    assert "location" not in answer.headers
+    (call,) = await rig.calls()
+    assert call["error"] == "upstream_redirect"
+
+
+@pytest.mark.fault(51)
+async def test_a_private_address_needs_an_operator(rig: Rig) -> None:
+    client = await rig.client(private=False)
+    answer = await client.get("/services/search/web/1")
+    assert (answer.status_code, rig.somewhere.asked) == (502, [])
+    assert (await rig.calls())[0]["error"] == "upstream_not_public"
+
+
+async def test_an_answer_that_is_too_long_is_cut(rig: Rig) -> None:
+    rig.somewhere.repeat = 10_000
+    client = await rig.client(max_answer_bytes=1000)
+    with pytest.raises(httpx.RemoteProtocolError):
+        await client.get("/services/search/web/1")
+    assert (await rig.calls())[0]["error"] == "answer_too_large"
