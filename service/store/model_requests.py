@@ -56,7 +56,7 @@ async def begin(tx: Tx, new: NewRequest, ts: datetime) -> int | None:
     if (row := known.one_or_none()) is not None:  # written by a commit whose answer was lost
         return row.n
     if new.purpose in _OF_THE_LOG:
-        await _check_attempt(tx, new)
+        await _check_attempt(tx, run, new)
     last = select(func.coalesce(func.max(ledger.c.n), 0)).where(ledger.c.run_id == new.run_id)
     number: int = (await tx.execute(last)).scalar_one() + 1
     latest = await _latest_attempt(tx, new.run_id)
@@ -132,9 +132,10 @@ async def is_recorded(tx: Tx, run_id: str) -> bool:
     return (await tx.execute(select(c.id).where(*kept).limit(1))).first() is not None
 
 
-async def _check_attempt(tx: Tx, new: NewRequest) -> None:
+async def _check_attempt(tx: Tx, run: RowMapping, new: NewRequest) -> None:
     query = select(attempts.c.state).where(attempts.c.run_id == new.run_id, attempts.c.n == new.attempt)
-    if (await tx.execute(query)).scalar_one_or_none() not in _ASKING:
+    state = (await tx.execute(query)).scalar_one_or_none()
+    if state not in _ASKING or run["outcome"] is not None:
         raise Gone("attempt_over", "the attempt has ended")
 
 

@@ -12,6 +12,7 @@ from service.api.app import describe
 from service.store import operations
 from tests.api.helpers import Tenant, file_entry
 from tests.api.test_events import SSE, collect, frames, opened
+from tests.api.test_model_requests import asked
 
 LISTS = (
     *("/v1/runs?total=true", "/v1/tasks", "/v1/agents", "/v1/scaffolds", "/v1/tokens", "/v1/benchmarks"),
@@ -35,6 +36,7 @@ async def everything(one: Tenant) -> dict[str, str]:
     task = await one.task(name="t/all")
     run = await one.run()
     attempt = await one.start(run["id"])
+    await asked(one, attempt)
     await one.seal(attempt, [file_entry("output/a.txt", b"mine", "text/plain")])
     await one.finish(run["id"])
     token = await one.post("/v1/tokens", {"scopes": ["runs:read"]})
@@ -46,6 +48,7 @@ async def everything(one: Tenant) -> dict[str, str]:
         "run_id": run["id"],
         "n": "1",
         "stream": "stdout",
+        "side": "request",
         "path": "output/a.txt",
         "grading_id": "grd_none",
         "benchmark_id": (await _benchmark(one))["id"],

@@ -2,7 +2,7 @@
 
 import asyncio
 import io
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Path, Query, Request
@@ -78,12 +78,13 @@ class ModelRequestPage(View):
 
 
 def _view(row: ModelRequestRow) -> ModelRequest:
-    same = {name: getattr(row, name) for name in ModelRequest.model_fields if hasattr(row, name)}
+    values: dict[str, Any] = {name: getattr(row, name) for name in ModelRequest.model_fields if hasattr(row, name)}
     cost = None if row.cost_usd is None else format(row.cost_usd.normalize(), "f")
     date = None if row.price_date is None else row.price_date.isoformat()
-    told = {"cost_usd": cost, "price_date": date, "attempt": row.attempt or 0, "n": row.n or 0}
-    bodies = {"has_request_body": row.request_blob is not None, "has_response_body": row.response_blob is not None}
-    return ModelRequest(**{**same, **told, **bodies})
+    values |= {"cost_usd": cost, "price_date": date, "attempt": row.attempt or 0, "n": row.n or 0}
+    values["has_request_body"] = row.request_blob is not None
+    values["has_response_body"] = row.response_blob is not None
+    return ModelRequest(**values)
 
 
 @router.get("/{run_id}/model-requests", operation_id="list_model_requests", response_model=ModelRequestPage)
