@@ -196,17 +196,17 @@ async def _write_end(
     ctx, attempt = phase.ctx, phase.attempt
     await phase.pump.close()
     await ctx.models.close(attempt.run_id, attempt.n)
-    provenance = {**attempt.provenance, "reported": _reported(phase.report)}
     waited = exited.waited_for_host_s if exited else 0.0
 
     async def store(tx: Tx) -> None:
+        now = await attempts.get(tx, attempt.run_id, attempt.n) or attempt  # a loop has named artefacts meanwhile
         await attempts.advance(
             tx,
             attempt,
             AttemptState.ENDED,
             ended_because=cause,
             evidence=evidence_record.to_json(evidence),
-            provenance=provenance,
+            provenance={**now.provenance, "reported": _reported(phase.report)},
         )
         await runs.update(tx, attempt.run_id, wall_s=wall_s, waited_for_host_s=waited)
         await runs.add_flags(tx, attempt.run_id, _flags(phase, evidence, cause, waited))

@@ -131,7 +131,12 @@ class MemorySandbox(Sandbox):
         if key not in calls:
             command = Command(argv, dict(env or {"PATH": os.defpath}), stdin, cwd, timeout_s)
             calls[key] = asyncio.create_task(self._call(command, limit_bytes))
-        result = await asyncio.shield(calls[key])
+        try:
+            result = await asyncio.shield(calls[key])
+        except asyncio.CancelledError:
+            if calls[key].cancelled():  # with its sandbox, not with its caller
+                raise LauncherLost("launcher_lost", "the sandbox ended") from None
+            raise
         if on_output is not None:
             for stream, data in zip(STREAMS, (result.stdout, result.stderr), strict=True):
                 on_output(stream, data)
