@@ -34,7 +34,7 @@ from service.gateway.forwarding import Parts
 from service.gateway.http_server import HttpServing
 from service.gateway.ledger import Ledger
 from service.gateway.limits import GatewayLimits
-from service.gateway.place import KEY, Place
+from service.gateway.place import KEY, OWN, TOKEN, Place
 from service.gateway.preload import preload
 from service.gateway.pricing import cost_of
 from service.gateway.probing import Prober
@@ -44,7 +44,7 @@ from service.gateway.upstream import Upstream
 from service.lifecycle.context import Context
 from service.lifecycle.crash_points import CrashPoints
 from service.lifecycle.grade import GradeContext
-from service.lifecycle.operations.contract import OperationContext
+from service.lifecycle.operations.contract import OperationContext, OwnWay
 from service.lifecycle.ports import Sandboxes
 from service.local_access import ensure_client_file
 from service.sandboxes.docker.backend import DockerBackend
@@ -314,9 +314,13 @@ async def _grader(settings: Settings, stack: AsyncExitStack) -> None:
     queues = [
         grading_queue(context, settings.grader.concurrency),
         integrity_queue(context.for_report),
-        operation_queue(OperationContext(db, blobs, crash), settings.grader.operations),
+        operation_queue(OperationContext(db, blobs, crash, gateway=_own_way(settings)), settings.grader.operations),
     ]
     await run_jobs(db, notifications, queues, JobsConfig(), _signalled())
+
+
+def _own_way(settings: Settings) -> OwnWay:
+    return OwnWay(settings.gateway_dir / OWN, settings.gateway_dir / TOKEN)
 
 
 def _rooms(settings: Settings) -> AbstractAsyncContextManager[EngineRooms | None]:

@@ -7,6 +7,7 @@ it is between pieces of work that take a second or so, and that is where it lear
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 from service.domain.operations import MAX_LOG_CHARS, MAX_LOG_LINES
@@ -22,6 +23,15 @@ REPORT_EVERY_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
+class OwnWay:
+    """How our processes reach the gateway: its Unix socket, and the file with the token that it knows them by."""
+
+    socket: Path
+    token_file: Path
+    """Made by the gateway; read when something is asked."""
+
+
+@dataclass(frozen=True, slots=True)
 class OperationContext:
     db: Database
     blobs: BlobStore
@@ -32,6 +42,8 @@ class OperationContext:
     database_patience_s: float = 600.0
     provider_host: str = "127.0.0.1"
     """Where the gateway reaches this process, for the scripted provider of conformance runs."""
+    gateway: OwnWay | None = None
+    """Null: there is none, and models cannot be asked."""
 
     async def in_transaction(self, work: Callable[[Tx], Awaitable[T]]) -> T:
         """Do ``work``, again while the database is away. Raises Unavailable after the patience."""

@@ -17,6 +17,7 @@ class Kind:
 
 KINDS = {
     "benchmark_import": Kind("service.lifecycle.operations.benchmark_import:run", "benchmarks"),
+    "model_check": Kind("service.lifecycle.operations.model_check:run", "agents"),
     "conformance": Kind("service.lifecycle.operations.conformance.handler:run", "agents"),
 }
 
