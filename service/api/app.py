@@ -38,10 +38,12 @@ from service.api.resources import (
     scaffolds,
     services,
     sessions,
+    shell,
     task_archives,
     tasks,
     tickets,
     tokens,
+    trajectory,
     webhooks,
 )
 from service.api.shortcut import Shortcut
@@ -50,10 +52,10 @@ from service.api.state import ApiState
 API_VERSION = "1"
 RESOURCES = (
     blobs, task_archives, tasks, benchmarks, operations, conformance, scaffolds, scaffold_catalogue, agents,
-    runs, run_events, attempts, artifacts, model_requests,
+    runs, run_events, attempts, artifacts, model_requests, trajectory,
     models, services, breakers,
     integrity, gradings, changes, tokens, tickets, me, sessions, health, hosts,
-    projects, webhooks, leases, driving, deliverables, mcp,
+    projects, webhooks, leases, driving, deliverables, mcp, shell,
 )  # fmt: skip
 EXPOSED = ["ETag", "Link", "Location", "Retry-After", "X-Request-Id", "Idempotent-Replay", "Upload-Offset",
            "RateLimit", "RateLimit-Policy"]  # fmt: skip

@@ -26,6 +26,16 @@ class BridgeClient:
     """What workers on TCP want to see; empty where all are on this machine."""
     transfers: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_TRANSFERS))
 
+    async def open_terminal(self, place: str, head: dict[str, Any]) -> "BridgeTerminal":
+        """Ask the worker at ``place`` for a terminal. Raises WorkerAway."""
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                reader, writer = await _connect(place)
+                await write_frame(writer, Frame({**head, "call": "terminal", "token": self.token}))
+        except (OSError, TimeoutError, ValueError, BridgeBroken) as error:
+            raise WorkerAway(str(error)) from error
+        return BridgeTerminal(reader, writer)
+
     async def call(
         self,
         place: str,
@@ -52,6 +62,34 @@ class BridgeClient:
             raise WorkerAway(str(error)) from error
         finally:
             writer.close()
+
+
+class BridgeTerminal:
+    """A terminal in a sandbox, over one connection to its worker."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def send(self, data: bytes = b"", resize: tuple[int, int] | None = None) -> None:
+        """Type, or say how large the window is. Raises WorkerAway."""
+        try:
+            await write_frame(self._writer, Frame({} if resize is None else {"resize": list(resize)}, data))
+        except BridgeBroken as error:
+            raise WorkerAway(str(error)) from error
+
+    async def next(self) -> Frame:
+        """Return the next bytes, or a last frame whose head has ``code`` and ``signal``. Raises WorkerAway, Expected."""
+        try:
+            frame = await read_frame(self._reader)
+        except BridgeBroken as error:
+            raise WorkerAway(str(error)) from error
+        if "error" in frame.head:
+            raise _refusal(str(frame.head["error"]), str(frame.head.get("detail", "")))
+        return Frame(dict(frame.head["done"])) if "done" in frame.head else Frame({}, frame.body)
+
+    def close(self) -> None:
+        self._writer.close()
 
 
 async def _connect(place: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -12,6 +12,8 @@ HEADERS_WAIT_S = 15.0
 MAX_HEAD_BYTES = 2 << 20
 """Most bytes that are taken in before a request's headers are complete; Edge answers what is merely too large."""
 MAX_CONNECTIONS = 2000
+MAX_WEBSOCKET_MESSAGE = 64 << 10
+"""Most bytes that a shell's client sends at once."""
 
 
 class BoundedHttp(HttpToolsProtocol):
@@ -66,7 +68,10 @@ def uvicorn_config(app: FastAPI, host: str, port: int, *, graceful_s: int = 8) -
         host=host,
         port=port,
         http=BoundedHttp,
-        ws="none",
+        ws="websockets-sansio",
+        ws_max_size=MAX_WEBSOCKET_MESSAGE,
+        ws_ping_interval=20.0,
+        ws_ping_timeout=20.0,
         lifespan="on",
         log_config=None,
         access_log=False,

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from service.lifecycle.bridge_frames import MAX_BODY, Frame, write_frame
-from service.sandboxes.contract import WORKSPACE, ExecResult, Sandbox
+from service.lifecycle.bridge_frames import MAX_BODY, BridgeBroken, Frame, read_frame, write_frame
+from service.sandboxes.contract import WORKSPACE, ExecResult, Sandbox, Terminal
 
 Do = Callable[[Sandbox, Frame, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[Frame]]
 
@@ -91,9 +91,52 @@ async def _list(sandbox: Sandbox, request: Frame, *_: object) -> Frame:
     return Frame({"done": {"truncated": found.truncated}}, entries)
 
 
+async def _terminal(
+    sandbox: Sandbox, request: Frame, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> Frame:
+    """head: argv, env, rows, columns. Then both sides send frames: bytes, and from the caller ``{"resize": [rows, columns]}``.
+
+    ``done``: code, signal. A caller that leaves ends the program.
+    """
+    head = request.head
+    env: dict[str, str] = head["env"]
+    argv = [str(part) for part in head["argv"]]
+    terminal = await sandbox.open_terminal(argv, env=env, rows=int(head["rows"]), columns=int(head["columns"]))
+    typing = asyncio.create_task(_type(terminal, reader))
+    showing = asyncio.create_task(_show(terminal, writer))
+    try:
+        await asyncio.wait({typing, showing}, return_when=asyncio.FIRST_COMPLETED)
+        if not showing.done():
+            raise BridgeBroken("bridge_broken", "the caller left")
+        showing.result()
+        end = await terminal.end()
+        return Frame({"done": {"code": end.code, "signal": end.signal}})
+    finally:
+        for task in (typing, showing):
+            task.cancel()
+        await asyncio.gather(typing, showing, return_exceptions=True)
+        await terminal.close()
+
+
+async def _show(terminal: Terminal, writer: asyncio.StreamWriter) -> None:
+    while data := await terminal.read():
+        await write_frame(writer, Frame({"stream": "terminal"}, data))
+
+
+async def _type(terminal: Terminal, reader: asyncio.StreamReader) -> None:
+    while True:
+        frame = await read_frame(reader)
+        if frame.body:
+            await terminal.write(frame.body)
+        size = frame.head.get("resize")
+        if size is not None:
+            await terminal.resize(int(size[0]), int(size[1]))
+
+
 CALLS = {
     "exec": Call(_exec),
     "read_file": Call(_read),
     "write_file": Call(_write),
     "list_files": Call(_list),
+    "terminal": Call(_terminal, hangs_up=False),
 }

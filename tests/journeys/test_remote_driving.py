@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,8 @@ import pytest
 from tests.journeys import jobs
 from tests.journeys.readme import ROOT
 from tests.journeys.stack import Stack, wait_until
+from workstead.errors import Problem
+from workstead.websocket import BINARY, CLOSE, WebSocket
 
 
 def documented_loop() -> str:
@@ -88,3 +91,48 @@ def test_output_is_streamed_from_a_real_sandbox_and_a_stop_ends_it(service: Stac
 
 def _exists(service: Stack, run_id: str, headers: dict[str, str], path: str) -> bool:
     return service.http.get(f"/v1/runs/{run_id}/files/{path}", headers=headers).status_code == 200
+
+
+def test_a_shell_in_the_live_sandbox_marks_the_run_assisted(service: Stack, run: str) -> None:
+    env = {**os.environ, "WORKSTEAD_URL": service.url, "WORKSTEAD_TOKEN": service.token}
+    argv = [sys.executable, "-c", "from workstead.cli.app import main; main()", "runs", "shell", run]
+    typed = "stty -echo; pwd; echo done-$((6*7)); exit 9\n"
+    done = subprocess.run(argv, env=env, input=typed, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 9, done.stdout + done.stderr
+    assert "/workspace" in done.stdout
+    assert "done-42" in done.stdout
+    assert "assisted" in service.call("GET", f"/v1/runs/{run}")["flags"]
+    notes = [e["payload"]["text"] for e in service.events(run) if e["type"] == "note"]
+    assert notes == ["a shell was opened", "a shell was closed"]
+
+
+def test_a_shell_opens_for_who_may_debug_only(service: Stack, run: str) -> None:
+    path = f"/v1/runs/{run}/shell"
+    weak = service.call("POST", "/v1/tokens", json={"scopes": ["runs:read", "runs:drive"]})["token"]
+    strong = service.call("POST", "/v1/tokens", json={"scopes": ["runs:debug"]})["token"]
+    with pytest.raises(Problem) as refused:
+        WebSocket.open(f"{service.url}{path}", {"Authorization": f"Bearer {weak}"})
+    assert (refused.value.status, refused.value.type) == (403, "scope_missing")
+    with pytest.raises(Problem) as refused:
+        WebSocket.open(f"{service.url}{path}", {})
+    assert refused.value.status == 401
+    with pytest.raises(Problem) as refused:
+        WebSocket.open(f"{service.url}/v1/runs/run_none/shell", {"Authorization": f"Bearer {strong}"})
+    assert refused.value.status == 404
+    ticket = service.http.post(
+        "/v1/tickets", json={"path": path}, headers={"Authorization": f"Bearer {strong}"}
+    ).json()["ticket"]
+    opened = WebSocket.open(f"{service.url}{path}?ticket={ticket}", {})
+    with pytest.raises(Problem) as refused:  # good once
+        WebSocket.open(f"{service.url}{path}?ticket={ticket}", {})
+    assert refused.value.type == "bad_ticket"
+    opened.send(BINARY, b"echo here-$((1+1))\n")
+    seen = b""
+    while b"here-2" not in seen:
+        seen += opened.receive().data
+    token_id = next(t["id"] for t in service.call("GET", "/v1/tokens")["data"] if t["scopes"] == ["runs:debug"])
+    service.call("DELETE", f"/v1/tokens/{token_id}")
+    began = time.monotonic()
+    while opened.receive().kind != CLOSE:
+        pass
+    assert time.monotonic() - began < 5

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from workstead._async.bundling import bundle
 from workstead._async.events import stream_events
 from workstead._async.files import download
 from workstead._async.http import AsyncTransport
@@ -153,6 +154,13 @@ class AsyncRuns:
         body = {"mode": mode, "overrides": dict(overrides or {})}
         headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
         return Run.model_validate(await self._http.json("POST", f"{_path(run_id)}/rerun", json=body, headers=headers))
+
+    async def bundle(self, run_id: str, target: Path) -> Sequence[str]:
+        """Write everything of the run but its deliverable's bytes into the new zip ``target``; return the names in it.
+
+        Raises NotFound, Problem, Disconnected, OSError.
+        """
+        return await bundle(self._http, run_id, target)
 
     async def delete(self, run_id: str) -> None:
         """Delete a run that has ended, with its events and artifacts. Raises Conflict while it lives."""

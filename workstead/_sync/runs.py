@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from workstead._sync.bundling import bundle
 from workstead._sync.events import stream_events
 from workstead._sync.files import download
 from workstead._sync.http import SyncTransport
@@ -149,6 +150,13 @@ class SyncRuns:
         body = {"mode": mode, "overrides": dict(overrides or {})}
         headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
         return Run.model_validate(self._http.json("POST", f"{_path(run_id)}/rerun", json=body, headers=headers))
+
+    def bundle(self, run_id: str, target: Path) -> Sequence[str]:
+        """Write everything of the run but its deliverable's bytes into the new zip ``target``; return the names in it.
+
+        Raises NotFound, Problem, Disconnected, OSError.
+        """
+        return bundle(self._http, run_id, target)
 
     def delete(self, run_id: str) -> None:
         """Delete a run that has ended, with its events and artifacts. Raises Conflict while it lives."""

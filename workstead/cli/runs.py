@@ -9,10 +9,13 @@ import typer
 from workstead.aio import AsyncClient
 from workstead.cli.common import GRADED, UNGRADED, USAGE, emit, fail, in_words, line, out
 from workstead.cli.options import Json, LabelIs, Limit, OfAgent, OfTask, Outcome, Phase, Where, Yes
+from workstead.cli.run_again import rerun
+from workstead.cli.run_bundle import bundle
 from workstead.cli.run_events import events
 from workstead.cli.run_filters import run_query
 from workstead.cli.run_logs import logs
 from workstead.cli.run_page import show
+from workstead.cli.run_shell import shell
 from workstead.cli.tables import results_table, runs_table, verdict_table
 from workstead.cli.watch import Show, note, watch
 from workstead.models import Run
@@ -21,6 +24,9 @@ runs_app = typer.Typer(help="Look at runs and stop them.", no_args_is_help=True)
 runs_app.command()(show)
 runs_app.command()(events)
 runs_app.command()(logs)
+runs_app.command()(rerun)
+runs_app.command()(shell)
+runs_app.command()(bundle)
 
 Ids = Annotated[list[str] | None, typer.Argument(help="Runs, run_…; or choose by options", show_default=False)]
 Mode = Annotated[

@@ -18,7 +18,7 @@ from service.store import tickets
 router = APIRouter(prefix="/v1/tickets", tags=["tokens"], route_class=StrictRoute)
 _ONE = r"[A-Za-z0-9_]+"
 _PATHS = re.compile(
-    rf"/v1/(changes|runs/{_ONE}/(events|artifacts|artifacts/.+|attempts/\d+/logs/{_ONE}))\Z", re.ASCII | re.DOTALL
+    rf"/v1/(changes|runs/{_ONE}/(events|artifacts|artifacts/.+|shell|attempts/\d+/logs/{_ONE}))\Z", re.ASCII | re.DOTALL
 )
 
 

@@ -1,6 +1,8 @@
 """The client package's way to drive a run, over a real connection."""
 
 import json
+import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -75,3 +77,28 @@ async def test_the_heartbeat_keeps_the_lease_until_it_is_lost(remote: Remote) ->
             assert not beat.lost
             await remote.call("POST", f"/v1/runs/{run.id}/release", 204)
             await until(lost)
+
+
+async def test_a_bundle_has_everything_and_says_what_is_missing(remote: Remote, tmp_path: Path) -> None:
+    run = await remote.begin()
+    await remote.claim(run.id)
+    await remote.exec(run.id, "echo", "hello from the sandbox")
+    await remote.call("POST", f"/v1/runs/{run.id}/finish", 202, json={})
+    await remote.end(run.id)
+    target = tmp_path / "run.zip"
+    async with served(remote.app) as url, AsyncClient(url, remote.token) as client:
+        names = await client.runs.bundle(run.id, target)
+        with pytest.raises(FileExistsError):
+            await client.runs.bundle(run.id, target)
+    expected = {"run.json", "agent.json", "attempts.json", "artifacts.json", "gradings.json", "events.jsonl"}
+    assert expected <= set(names)
+    with zipfile.ZipFile(target) as archive:
+        assert archive.testzip() is None
+        events = [json.loads(line) for line in archive.read("events.jsonl").splitlines()]
+        everything = b"".join(archive.read(name) for name in names)
+        env = json.loads(archive.read("attempts.json"))[0]["env"]
+    assert [e["seq"] for e in events] == list(range(1, len(events) + 1))
+    assert b"hello from the sandbox" in everything
+    assert env["WORKSTEAD_RUN_TOKEN"] == "redacted"
+    assert remote.lease.encode() not in everything
+    assert b"wsr_" not in everything
