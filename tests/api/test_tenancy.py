@@ -19,6 +19,7 @@ LISTS = (
     *("/v1/operations", "/v1/gradings", "/v1/changes", "/v1/models", "/v1/services", "/v1/breakers"),
 )
 BODIES: dict[str, Any] = {
+    "/v1/scaffolds/{scaffold_id}/conformance": {},
     "/v1/runs/{run_id}/stop": {"mode": "discard"},
     "/v1/runs/{run_id}/claim": {"holder": "x"},
     "/v1/runs/{run_id}/exec": {"argv": ["true"]},
