@@ -109,6 +109,7 @@ CALLS: dict[str, Call] = {
     "get_integrity": lambda c, _: c.runs.integrity("run_1"),
     "make_integrity": lambda c, _: c.runs.make_integrity("run_1"),
     "stop_run": lambda c, _: c.runs.stop("run_1"),
+    "rerun_run": lambda c, _: c.runs.rerun("run_1"),
     "list_scaffolds": lambda c, _: c.scaffolds.list(),
     "register_scaffold": lambda c, _: c.scaffolds.register(Bundle({"name": "s", "version": "1"})),
     "get_scaffold": lambda c, _: c.scaffolds.get("s@1"),
