@@ -78,8 +78,8 @@ def request_parts(reach: Reach, ask: Ask) -> tuple[list[Any], types.GenerateCont
     if ask.tools:
         config["tools"] = [
             {
-                "function_declarations": [
-                    {"name": t.name, "description": t.description, "parameters_json_schema": t.parameters}
+                "functionDeclarations": [
+                    {"name": t.name, "description": t.description, "parametersJsonSchema": t.parameters}
                     for t in ask.tools
                 ]
             }

@@ -68,7 +68,9 @@ def _write(file: FileText, request: Request, id_: str) -> Use | None:
     if (offer := _first(("apply_patch",), request.offers)) is not None:
         if offer.kind == "custom":
             return Use(id_, offer.name, patch, custom=True)
-        return Use(id_, offer.name, filled(offer.schema, {_property(("input", "patch", "patchText"), offer.schema): patch}))
+        return Use(
+            id_, offer.name, filled(offer.schema, {_property(("input", "patch", "patchText"), offer.schema): patch})
+        )
     if (offer := _first(_WRITERS, request.offers)) is None:
         return run(_by_shell(file), request, id_)
     given = {_property(_PATHS, offer.schema): file.path, _property(_TEXTS, offer.schema): file.text}

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from typing import Any
+from typing import Any, cast
 
 HEADING = re.compile(r"^(#{1,6})\s+(.*)$")
 BULLET = re.compile(r"^\s*[-*+]\s+(.*)$")
@@ -38,8 +38,7 @@ def rows_of(text: str) -> dict[str, list[list[Any]]]:
     sheets: dict[str, Any] = value if isinstance(value, dict) else {}
     if sheets and all(isinstance(rows, list) for rows in sheets.values()):
         return {name: table(rows) for name, rows in sheets.items()}
-    rows: list[Any] = value if isinstance(value, list) else [value]
-    return {"Sheet1": table(rows)}
+    return {"Sheet1": table(cast("list[Any]", value) if isinstance(value, list) else [value])}
 
 
 def table(rows: list[Any]) -> list[list[Any]]:
@@ -201,7 +200,7 @@ def converters(source: str, target: str, folder: str) -> list[list[str]]:
 
 def main() -> None:
     request = json.load(sys.stdin)
-    path = os.path.join("/workspace" if os.path.isdir("/workspace") else os.getcwd(), "output", request["path"])
+    path = os.path.join(os.environ.get("WORKSPACE") or "/workspace", "output", request["path"])
     os.makedirs(os.path.dirname(path), exist_ok=True)
     made = path + ".new"
     builders = {".docx": docx, ".xlsx": xlsx, ".pdf": pdf, ".png": png}

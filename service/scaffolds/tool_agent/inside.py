@@ -59,8 +59,12 @@ class Kept:
         return head + middle + tail
 
 
+def workspace() -> str:
+    return os.environ.get("WORKSPACE") or "/workspace"
+
+
 def state_dir() -> str:
-    path = os.path.join(os.environ.get("HOME") or "/tmp", ".tool_agent")
+    path = os.path.join(workspace(), ".home", ".tool_agent")
     os.makedirs(path, exist_ok=True)
     return path
 
@@ -160,7 +164,7 @@ def place(request: dict[str, Any]) -> str:
     path: str = request["path"]
     if not path or "\0" in path:
         raise Bad("a path is needed")
-    return os.path.join("/workspace" if os.path.isdir("/workspace") else os.getcwd(), path)
+    return os.path.join(workspace(), path)
 
 
 def read_file(request: dict[str, Any]) -> dict[str, Any]:
@@ -234,7 +238,8 @@ def list_files(request: dict[str, Any]) -> dict[str, Any]:
 def walk(top: str, below: str, depth: int, rows: list[str]) -> None:
     try:
         with os.scandir(os.path.join(top, below)) as entries:
-            found = sorted(entries, key=lambda e: e.name)
+            hidden = ".home" if not below and os.path.samefile(top, workspace()) else ""  # ours and the programs'
+            found = sorted((e for e in entries if e.name != hidden), key=lambda e: e.name)
     except OSError as error:
         rows.append("%s  (%s)" % (below or ".", error.strerror))
         return

@@ -37,6 +37,8 @@ async def piped(path: Path, port: int) -> AsyncGenerator[None]:
         server.close()
         await server.wait_closed()
         if tasks:
+            for task in list(tasks):
+                task.cancel()
             await asyncio.wait(tasks, timeout=5)
 
 

@@ -96,5 +96,7 @@ def _calls(reply: Reply) -> list[dict[str, Any]]:
 
 
 def _offer(declaration: Mapping[str, Any]) -> Offer:
-    schema = mapping(declaration.get("parametersJsonSchema") or declaration.get("parameters"))
+    # The official SDK writes the second name, Gemini CLI the first; the API takes both.
+    names = ("parametersJsonSchema", "parameters_json_schema", "parameters")
+    schema = mapping(next((declaration[name] for name in names if declaration.get(name)), None))
     return Offer(text(declaration.get("name")), "function", schema)
