@@ -34,6 +34,8 @@ def archive_kind(headers: Headers) -> ArchiveKind | None:
 
 def is_archive_upload(scope: Scope) -> bool:
     """Tell whether a request brings an archive, whose size has a limit of its own."""
+    if scope["type"] != "http":
+        return False
     method, path = scope["method"], scope["path"]
     takes = path in (PATH, GRADINGS_PATH) if method == "POST" else method == "PUT" and _DELIVERABLE.fullmatch(path)
     return bool(takes) and archive_kind(Headers(scope=scope)) is not None

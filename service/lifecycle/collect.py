@@ -16,6 +16,7 @@ from service.domain.events import EventType, NewEvent
 from service.domain.run_states import AttemptState, EndedBecause, Flag, gradeable
 from service.lifecycle.context import Context
 from service.lifecycle.failure import fail_attempt
+from service.lifecycle.keeping import keep
 from service.lifecycle.raw_log import SealedLog
 from service.lifecycle.sealing import follow_up
 from service.lifecycle.work import Work, load_work
@@ -47,6 +48,7 @@ async def collect(ctx: Context, attempt: AttemptRow) -> None:
     work = await load_work(ctx, attempt)
     cause = attempt.ended_because
     assert cause is not None
+    await keep(ctx, attempt, work)
     try:
         deliverable = await _kill_and_walk(ctx, attempt, work, wanted=gradeable(cause))
     except SandboxGone as error:

@@ -30,6 +30,7 @@ from service.lifecycle.context import Context
 from service.lifecycle.drivers import follow
 from service.lifecycle.failure import fail_attempt
 from service.lifecycle.gate_watch import provider_failed, watch_gate, watch_silence
+from service.lifecycle.keeping import freeze, kept
 from service.lifecycle.model_access import needs_gateway, open_gateway
 from service.lifecycle.stream import OutputPump, recorder_for
 from service.lifecycle.watchers import Deadline, ResourceWatch, watch_container, watch_stop
@@ -171,7 +172,10 @@ async def _end(phase: Phase, evidence: Evidence, exited: Exited | None) -> None:
     still_there = evidence.exit is None and (evidence.silent or evidence.budget_exhausted)
     if cause in KILL_FIRST or still_there:
         await _stop_gently(phase, cause)
-        await _kill(phase)
+        if kept(phase.work.run, cause):
+            await freeze(phase.sandbox)
+        else:
+            await _kill(phase)
     writing = asyncio.create_task(_write_end(phase, evidence, cause, wall_s, exited))
     try:
         await asyncio.wait({writing}, timeout=WRITE_PATIENCE_S)

@@ -12,7 +12,7 @@ from typing import Any
 
 import structlog
 
-from service.domain.agents import AgentSettings
+from service.domain.agents import AgentSettings, Driver
 from service.domain.errors import Invalid
 from service.domain.run_states import AttemptState, EndedBecause, Evidence, StopMode
 from service.lifecycle import evidence_record
@@ -113,7 +113,7 @@ async def _start(
     *,
     fresh: bool,
 ) -> None:
-    if plan.argv:
+    if plan.argv and work.run.driver is not Driver.REMOTE:  # else: made as for the scaffold, and driven by hand
         env = {**plan.env, **dict.fromkeys((TOKEN_VARIABLE, *plan.token_variables), secret)}
         deadline_s = max(1.0, left) + INSIDE_MARGIN_S
         await sandbox.start(Command(list(plan.argv), env, plan.stdin, WORKSPACE, deadline_s))

@@ -49,6 +49,9 @@ class RunRequest(Strict):
     """Another policy than the task's; the run is then flagged ``policy_changed``."""
     keep_on_failure_s: float = Field(default=0, ge=0, le=86_400)
     """Seconds that the sandbox of a run that did not complete is kept, paused, for a look; it changes no grade."""
+    manual: bool = False
+    """Make the sandbox as for the agent and start nothing in it: a client or a person drives, as for kind ``remote``. The
+    run is flagged ``assisted``."""
     runtime: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,63}$")] | None = None
     """Container runtime; null = any that the host offers."""
 
@@ -85,7 +88,7 @@ async def submit(tx: Tx, project: Project, request: RunRequest, origin: Origin =
         priority=request.priority,
         runtime=request.runtime,
         labels=request.labels,
-        driver=scaffold_for(scaffold.manifest.kind).driver,
+        driver=Driver.REMOTE if request.manual else scaffold_for(scaffold.manifest.kind).driver,
         model_id=models[0].id if agent.spec.model is not None else None,
         budget=request.budget,
         network=network,
@@ -95,6 +98,9 @@ async def submit(tx: Tx, project: Project, request: RunRequest, origin: Origin =
         replay_of=origin.replay_of,
     )
     run = await runs.insert(tx, new)
+    if request.manual:
+        await runs.add_flags(tx, run.id, [Flag.ASSISTED])
+        run = await runs.load(tx, run.id)
     if new.driver is Driver.EXTERNAL:
         run = await await_upload(tx, run)
     changed, replayed = network.policy is not task.manifest.network, origin.replay_of is not None

@@ -128,7 +128,7 @@ class Bridge:
         call = bridge_calls.CALLS.get(str(head.get("call")))
         if call is None:
             raise Refusal("unknown_call", f"no call {head.get('call')!r}")
-        sandbox = await self._sandbox(head)
+        sandbox = await self._sandbox(head, call.kept)
         try:
             return await _until_hung_up(reader, call.hangs_up, lambda: call.do(sandbox, request, reader, writer))
         except ToolFailed as error:
@@ -138,14 +138,15 @@ class Bridge:
         except (KeyError, TypeError, ValueError) as error:
             raise Refusal("bad_call", f"{type(error).__name__}: {error}"[:200]) from error
 
-    async def _sandbox(self, head: dict[str, Any]) -> Sandbox:
-        """Return the sandbox of a running attempt of this host. Raises Refusal."""
+    async def _sandbox(self, head: dict[str, Any], kept: bool) -> Sandbox:
+        """Return the sandbox of a running attempt of this host (``kept``: or of one kept after its end). Raises Refusal."""
+        states = (AttemptState.RUNNING, AttemptState.ENDED) if kept else (AttemptState.RUNNING,)
         try:
             async with self._ctx.db.reading() as tx:
                 attempt = await attempts.get(tx, str(head.get("run")), int(head.get("attempt") or 0))
         except Unavailable as error:
             raise Refusal("not_ready", "the database is away") from error
-        if attempt is None or attempt.host_id != self._host_id or attempt.state is not AttemptState.RUNNING:
+        if attempt is None or attempt.host_id != self._host_id or attempt.state not in states:
             raise Refusal("not_running", "the attempt does not run on this host")
         if attempt.fence != head.get("fence"):
             raise Refusal("not_ready", "the attempt was taken over: read its fence again")

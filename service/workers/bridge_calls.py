@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from service.lifecycle.bridge_frames import MAX_BODY, BridgeBroken, Frame, read_frame, write_frame
+from service.lifecycle.keeping import freeze
 from service.sandboxes.contract import WORKSPACE, ExecResult, Sandbox, Terminal
 
 Do = Callable[[Sandbox, Frame, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[Frame]]
@@ -20,6 +21,8 @@ class Call:
     do: Do
     hangs_up: bool = True
     """The caller sends nothing after its request, so that its leaving can be heard."""
+    kept: bool = False
+    """Possible too while a sandbox is kept after the attempt's end."""
 
 
 async def _exec(sandbox: Sandbox, request: Frame, _: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Frame:
@@ -96,9 +99,11 @@ async def _terminal(
 ) -> Frame:
     """head: argv, env, rows, columns. Then both sides send frames: bytes, and from the caller ``{"resize": [rows, columns]}``.
 
-    ``done``: code, signal. A caller that leaves ends the program.
+    ``done``: code, signal. A caller that leaves ends the program. ``frozen``: the sandbox is kept, and thawed for this.
     """
     head = request.head
+    if head.get("frozen"):
+        await sandbox.unpause()
     env: dict[str, str] = head["env"]
     argv = [str(part) for part in head["argv"]]
     terminal = await sandbox.open_terminal(argv, env=env, rows=int(head["rows"]), columns=int(head["columns"]))
@@ -116,6 +121,8 @@ async def _terminal(
             task.cancel()
         await asyncio.gather(typing, showing, return_exceptions=True)
         await terminal.close()
+        if head.get("frozen"):
+            await freeze(sandbox)
 
 
 async def _show(terminal: Terminal, writer: asyncio.StreamWriter) -> None:
@@ -138,5 +145,5 @@ CALLS = {
     "read_file": Call(_read),
     "write_file": Call(_write),
     "list_files": Call(_list),
-    "terminal": Call(_terminal, hangs_up=False),
+    "terminal": Call(_terminal, hangs_up=False, kept=True),
 }

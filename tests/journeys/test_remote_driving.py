@@ -108,8 +108,8 @@ def test_a_shell_in_the_live_sandbox_marks_the_run_assisted(service: Stack, run:
 
 def test_a_shell_opens_for_who_may_debug_only(service: Stack, run: str) -> None:
     path = f"/v1/runs/{run}/shell"
-    weak = service.call("POST", "/v1/tokens", json={"scopes": ["runs:read", "runs:drive"]})["token"]
-    strong = service.call("POST", "/v1/tokens", json={"scopes": ["runs:debug"]})["token"]
+    weak = service.call("POST", "/v1/tokens", json={"scopes": ["runs:read", "runs:drive"]})["secret"]
+    strong = service.call("POST", "/v1/tokens", json={"scopes": ["runs:debug"]})["secret"]
     with pytest.raises(Problem) as refused:
         WebSocket.open(f"{service.url}{path}", {"Authorization": f"Bearer {weak}"})
     assert (refused.value.status, refused.value.type) == (403, "scope_missing")

@@ -89,14 +89,16 @@ async def _open(state: ApiState, caller: Caller, run_id: str, query: Mapping[str
     async with state.db.transaction() as tx:
         run = await run_or_404(tx, caller, run_id)
         attempt = await attempts.get(tx, run_id, run.attempt)
-        if attempt is None or attempt.state is not AttemptState.RUNNING:
-            raise Conflict("run_not_running", f"the run is {run.phase}; there is a shell while it is running")
+        frozen = attempt is not None and attempt.state is AttemptState.ENDED and run.keep_on_failure_s > 0
+        if attempt is None or not (frozen or attempt.state is AttemptState.RUNNING):
+            raise Conflict("run_not_running", f"the run is {run.phase}; there is a shell while it is running, or kept")
         host = await hosts.get(tx, attempt.host_id)
         await _assisted(tx, caller, attempt)
     head = {
         "run": run_id,
         "attempt": attempt.n,
         "fence": attempt.fence,
+        "frozen": frozen,
         "argv": _ARGV,
         "env": {**_plain(attempt.env), "TERM": "xterm-256color", "PS1": r"\w$ "},
         "rows": _size(query, "rows", 24),
