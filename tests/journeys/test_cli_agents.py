@@ -1,14 +1,17 @@
 """The real programs through the whole service: sandbox without network, gateway, scripted provider, deliverable."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from service.models.scripted.scenario import Action, Scenario
 from service.models.scripted.shipped import REPORT, SUMMARY
 from tests.docker.hostile import built_image, remove_image
 from tests.journeys.jobs import Record, make_task, record, submit
 from tests.journeys.models import Lab, LabModel, lab
+from tests.journeys.stack import Stack
 
 PROGRAMS = {"claude-code": "anthropic", "codex": "openai"}
 NOTE = b"The inputs are few.\n"
@@ -26,15 +29,12 @@ PLACES = ("base", "root", "foreign")
 
 @pytest.fixture(scope="module")
 def there() -> Iterator[Lab]:
-    with lab() as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def foreign(there: Lab) -> Iterator[str]:
-    image = built_image(there.stack.image("root"), _FOREIGN)
-    yield image
-    remove_image(image)
+    image = built_image(Stack.image("root"), _FOREIGN)
+    try:
+        with lab(WORKSTEAD_WORKER__IMAGES=json.dumps({"foreign": image})) as made:
+            yield made
+    finally:
+        remove_image(image)
 
 
 def task(there: Lab, **fields: Any) -> str:
@@ -43,11 +43,11 @@ def task(there: Lab, **fields: Any) -> str:
 
 
 @pytest.fixture(scope="module")
-def started(there: Lab, foreign: str) -> dict[tuple[str, str], tuple[LabModel, str]]:
+def started(there: Lab) -> dict[tuple[str, str], tuple[LabModel, str]]:
     """Every program in every environment, all under way at once."""
     runs: dict[tuple[str, str], tuple[LabModel, str]] = {}
     for place in PLACES:
-        made = task(there, environment=foreign if place == "foreign" else place)
+        made = task(there, environment=place)
         for program, dialect in PROGRAMS.items():
             model = there.model(dialect)
             agent = there.agent(f"{program}@latest", model, effort="max", system_prompt="Be brief.")
@@ -100,14 +100,14 @@ def test_a_spent_budget_is_final_for_the_program(program: str, there: Lab) -> No
     seen = record(there.stack, run_id, 300)
     assert seen.run["ended_because"] == "budget"
     assert len(model.asked()) == 3
-    assert seen.run["attempts"] == 1
+    assert len(there.stack.call("GET", f"/v1/runs/{run_id}/attempts")["data"]) == 1
 
 
 @pytest.mark.timeout(400)
 def test_the_end_of_time_lets_the_program_sum_up(there: Lab) -> None:
     """It is told by INT and says what it used; whatever it exits with, the wall clock is the cause."""
-    model = there.model("anthropic", "sleep")
-    made = task(there, limits={"wall_clock_s": 25})
+    model = there.model("anthropic", Scenario(name="waits", steps=[Action(run="tail -f /dev/null")]))
+    made = task(there, limits={"wall_clock_s": 45})
     seen = record(there.stack, submit(there.stack, made, there.agent("claude-code@latest", model)), 300)
     assert seen.run["ended_because"] == "wall_clock"
     (final,) = seen.of("agent.final")

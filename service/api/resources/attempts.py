@@ -40,6 +40,9 @@ class Attempt(View):
     argv: list[str] | None
     env: dict[str, str] | None
     """Secrets redacted."""
+    provenance: dict[str, Any]
+    """What repeats it: models, effort as it was sent, digests of prompt template, rendered prompt and configuration files,
+    stop ladder and hang rule. No secrets."""
     attestation: dict[str, Any] | None
     evidence: dict[str, Any] | None
     logs: dict[str, Log]
@@ -69,6 +72,7 @@ def _view(row: AttemptRow) -> Attempt:
         kit_image=row.kit_image,
         argv=row.argv,
         env=row.env,
+        provenance=row.provenance,
         attestation=row.attestation,
         evidence=row.evidence,
         logs=logs,

@@ -1,9 +1,12 @@
 import json
 
+import pytest
+
+from service.domain.errors import Invalid
 from service.domain.models import Dialect, TokenUsage
 from tests.unit.scaffolds.programs import context, model, plan, read, read_lines
 
-MODEL = model(Dialect.GEMINI)
+MODEL = model(Dialect.GEMINI, efforts=())
 
 
 def test_command_line() -> None:
@@ -15,8 +18,21 @@ def test_command_line() -> None:
     written = {file.path: file.data for file in made.written}
     assert written[".home/.gemini/GEMINI.md"] == b"Be brief."
     assert json.loads(written[".home/.gemini/settings.json"]) == {"model": {"maxSessionTurns": 5}}
-    # The program has no word for effort: the greatest that both know is none.
-    assert (made.provenance["effort"], made.provenance["effort_asked"]) == (None, "max")
+    assert made.provenance["effort"] is None, "the model has no thinking levels: nothing is sent"
+
+
+def test_effort_and_temperature() -> None:
+    levels = model(Dialect.GEMINI, efforts=("low", "high"))
+    (written,) = plan("gemini_cli", context(levels, effort="max", temperature=0.5)).written
+    generation = {"temperature": 0.5, "thinkingConfig": {"thinkingLevel": "HIGH"}}
+    override = {"match": {"model": "m-1"}, "modelConfig": {"generateContentConfig": generation}}
+    assert json.loads(written.data) == {"modelConfigs": {"customOverrides": [override]}}
+
+
+def test_a_model_that_the_program_replaces_is_refused() -> None:
+    with pytest.raises(Invalid) as error:
+        plan("gemini_cli", context(model(Dialect.GEMINI, upstream_id="gemini-3-pro-preview")))
+    assert error.value.type == "model_renamed"
 
 
 def test_environment() -> None:
