@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from tests.architecture.repository import ROOT
 
 _TEXT = (ROOT / "compose.yaml").read_text()
@@ -10,13 +12,14 @@ _SERVICES: dict[str, str] = dict(_SERVICE.findall(_TEXT.split("\nservices:\n")[1
 
 
 def test_the_services_are_found() -> None:
-    assert set(_SERVICES) == {"postgres", "migrate", "api", "worker", "grader"}
+    assert set(_SERVICES) == {"postgres", "migrate", "api", "gateway", "worker", "grader"}
 
 
-def test_each_capability_of_the_worker_has_a_reason() -> None:
-    added = _SERVICES["worker"].split("cap_add:\n")[1].split("\n    #")[0]
+@pytest.mark.parametrize(("service", "least"), [("worker", 5), ("gateway", 3)])
+def test_each_capability_has_a_reason(service: str, least: int) -> None:
+    added = _SERVICES[service].split("cap_add:\n")[1].split("\n    #")[0]
     lines = [line for line in added.splitlines() if line.startswith("      - ")]
-    assert len(lines) >= 5
+    assert len(lines) >= least
     unexplained = [line for line in lines if not re.search(r"[A-Z_]+\s+# \w", line)]
     assert unexplained == []
 
@@ -28,8 +31,8 @@ def test_each_mount_of_the_worker_has_a_reason() -> None:
             assert lines[number - 1].startswith("      # "), line
 
 
-def test_the_api_and_the_database_have_no_engine_and_no_device() -> None:
-    for name in ("postgres", "migrate", "api"):
+def test_api_gateway_and_database_have_no_engine_and_no_device() -> None:
+    for name in ("postgres", "migrate", "api", "gateway"):
         body = _SERVICES[name]
         assert "docker.sock" not in body
         assert "/dev" not in body

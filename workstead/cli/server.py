@@ -14,7 +14,7 @@ Port = Annotated[int | None, typer.Option(min=0, max=65535, help="Port of the AP
 
 @in_words
 def serve(data_dir: DataDir = None, port: Port = None) -> None:
-    """Run the whole service on this machine: API, worker, grader and, without a database URL, PostgreSQL."""
+    """Run the whole service on this machine: API, gateway, worker, grader and, without a database URL, PostgreSQL."""
     replace_by_service(["serve"], environment(data_dir, port))
 
 

@@ -248,3 +248,16 @@ async def test_other_dialects_models_are_not_this_ones(bench: GateBench) -> None
     assert bench.asked()[0].json["model"] == "anthropic-1"
     listed = (await client.get("/v1/models")).json()
     assert [one["id"] for one in listed["data"]] == ["openai-1"]
+
+
+async def test_a_projects_own_entry_reaches_no_private_address(bench: GateBench) -> None:
+    model = bench.model()
+    spec = model.spec.model_copy(update={"base_url": bench.provider.url.replace("127.0.0.1", "localhost")})
+    for address in (model.spec, spec):
+        grant = await bench.grant(models=[model.model_copy(update={"private": False, "spec": address})])
+        client = await bench.client(grant)
+        answer = await client.post("/v1/messages", json=messages())
+        assert answer.status_code == 502
+        (row,) = await bench.ledger_of(grant)
+        assert (row.error, row.tries) == ("upstream_not_public", 1)
+    assert not bench.asked()
