@@ -1,18 +1,23 @@
-"""How a loop of ours reaches its model: by a run token of its own, made anew by every process that drives it."""
+"""How a loop of ours reaches its models: by a run token of its own, made anew by every process that drives it.
+
+The model that plays the task's client is asked with the token of our own processes: its requests have the purpose
+``client`` in the ledger and do not draw on the agent's budget; the task's number of messages bounds them.
+"""
 
 from service.domain.agents import AgentSettings
 from service.domain.errors import Invalid
+from service.domain.models import ModelSpec
 from service.lifecycle.context import Context
 from service.lifecycle.loop_drive import LoopAccess
 from service.lifecycle.work import Work
 from service.models.messages import Reach
-from service.store import tokens
+from service.store import run_models, tokens
 from service.store.database import Tx, retrying
 from service.store.rows import AttemptRow
 
 
 async def loop_access(ctx: Context, attempt: AttemptRow, work: Work) -> LoopAccess:
-    """Mint a token and say where it opens. Raises Invalid ``model_needed``, Unavailable."""
+    """Mint a token and say where it opens. Raises Invalid ``model_needed``, ``model_not_found``, Unavailable."""
     if not work.models or work.agent.model is None:
         raise Invalid("model_needed", "this scaffold needs a model")
 
@@ -29,16 +34,42 @@ async def loop_access(ctx: Context, attempt: AttemptRow, work: Work) -> LoopAcce
         return secret
 
     secret = await retrying(ctx.db, mint, ctx.timing.database_patience_s)
-    spec = work.models[0].spec
     settings = AgentSettings.of(work.agent.settings)
-    return LoopAccess(
-        Reach(
-            socket=ctx.models.local_socket,
-            token=secret,
-            upstream_id=spec.upstream_id,
-            dialect=spec.dialect,
-            max_output_tokens=settings.max_output_tokens or spec.max_output_tokens,
-            reasoning=bool(spec.efforts),
-            chat=bool(settings.further.get("chat")),
-        )
+    agent = _reach(ctx, work.models[0].spec, secret, chat=bool(settings.further.get("chat")))
+    return LoopAccess(agent, None if work.task.client is None else await _client(ctx, attempt, work))
+
+
+def _reach(
+    ctx: Context, spec: ModelSpec, token: str, *, chat: bool = False, headers: dict[str, str] | None = None
+) -> Reach:
+    return Reach(
+        socket=ctx.models.local_socket,
+        token=token,
+        upstream_id=spec.upstream_id,
+        dialect=spec.dialect,
+        max_output_tokens=spec.max_output_tokens,
+        reasoning=bool(spec.efforts),
+        chat=chat,
+        headers=headers or {},
     )
+
+
+async def _client(ctx: Context, attempt: AttemptRow, work: Work) -> Reach:
+    """The task's own choice of a model, else the agent's."""
+    assert work.task.client is not None
+    name = work.task.client.model or work.models[0].spec.name
+
+    async def find(tx: Tx) -> list[ModelSpec]:
+        found = await run_models.granted_models(tx, work.run.project_id, [name])
+        return [one.spec for one in found]
+
+    found = await retrying(ctx.db, find, ctx.timing.database_patience_s)
+    if not found:
+        raise Invalid("model_not_found", f"the project's catalogue has no model {name!r} for the task's client")
+    headers = {
+        "x-workstead-project": work.run.project_id,
+        "x-workstead-purpose": "client",
+        "x-workstead-model": name,
+        "x-workstead-run": f"{attempt.run_id}/{attempt.n}",
+    }
+    return _reach(ctx, found[0], ctx.models.service_token(), headers=headers)

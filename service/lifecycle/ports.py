@@ -54,6 +54,10 @@ class ModelAccess(Protocol):
         """Path of the Unix socket on which our own loops reach it."""
         ...
 
+    def service_token(self) -> str:
+        """Return what opens that socket for our own processes; empty where there is none."""
+        ...
+
     async def open(self, grant: Grant, plant: Plant | None) -> None:
         """Serve the attempt: plant its listeners (port 80; 81 too where the network policy has a proxy) and hand them
         over. Without ``plant`` only the local side is opened, for our own loops and remote drivers. A repeat renews
@@ -77,6 +81,9 @@ class NoModels:
     """A deployment without a gateway: runs that need a model are not taken."""
 
     local_socket = ""
+
+    def service_token(self) -> str:
+        return ""
 
     async def open(self, grant: Grant, plant: Plant | None) -> None:
         del plant

@@ -49,6 +49,9 @@ class _Live:
         return [MODEL_PORT, PROXY_PORT] if proxied else [MODEL_PORT]
 
 
+SERVICE_TOKEN = "service-token"  # noqa: S105 - a file's name; the gateway makes it (gateway/place.py)
+
+
 class GatewayLink:
     """See ``lifecycle.ports.ModelAccess``. :meth:`run` keeps the connection; it belongs to the worker's life."""
 
@@ -72,6 +75,13 @@ class GatewayLink:
         if self._folder is None:
             self._folder = os.open(self._directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         return f"/proc/self/fd/{self._folder}/{path.name}"
+
+    def service_token(self) -> str:
+        """See ModelAccess.service_token."""
+        try:
+            return (self._directory / SERVICE_TOKEN).read_text().strip()
+        except OSError:
+            return ""
 
     async def run(self) -> None:
         """Connect, and again whenever the gateway is gone; then give it all live attempts anew. For ever."""

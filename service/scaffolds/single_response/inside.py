@@ -35,7 +35,7 @@ def rows_of(text: str) -> dict[str, list[list[Any]]]:
             "\t" if sample.count("\t") > sample.count(",") else ";" if sample.count(";") > sample.count(",") else ","
         )
         return {"Sheet1": [list(row) for row in csv.reader(io.StringIO(text), delimiter=delimiter)]}
-    sheets: dict[str, Any] = value if isinstance(value, dict) else {}
+    sheets = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     if sheets and all(isinstance(rows, list) for rows in sheets.values()):
         return {name: table(rows) for name, rows in sheets.items()}
     return {"Sheet1": table(cast("list[Any]", value) if isinstance(value, list) else [value])}

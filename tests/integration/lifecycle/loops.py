@@ -27,6 +27,9 @@ class Behind(NoModels):
     def __init__(self, socket: Path) -> None:
         self.local_socket = str(socket)
 
+    def service_token(self) -> str:
+        return "of-our-own-processes"
+
     async def open(self, grant: Grant, plant: Plant | None) -> None:
         del grant, plant
 
@@ -50,16 +53,22 @@ class Workshop:
 
     async def agent(self, kind: str, scenario: str, dialect: str = "anthropic", **settings: Any) -> str:
         """An agent of ours whose model follows the scenario."""
-        name = f"{kind}-{uuid.uuid4().hex[:8]}"
+        name = await self.model(scenario, dialect)
+        manifest = ScaffoldManifest.model_validate({"name": name, "version": "1", "kind": kind})
+        async with self.stage.db.transaction() as tx:
+            await scaffolds.register(tx, self.stage.project.id, manifest)
+            agent = AgentSpec(scaffold=f"{name}@1", model=name, settings=settings)
+            return (await agents.create(tx, self.stage.project.id, agent))[0].id
+
+    async def model(self, scenario: str, dialect: str = "anthropic") -> str:
+        """Add a model that follows the scenario; return its name."""
+        name = f"{scenario}-{uuid.uuid4().hex[:8]}"
         spec = ModelSpec.model_validate(
             {
                 "name": name, "provider": "lab", "upstream_id": f"{IDS[dialect]}@{scenario}", "dialect": dialect,
                 "base_url": "https://lab.example",
             }
         )  # fmt: skip
-        manifest = ScaffoldManifest.model_validate({"name": name, "version": "1", "kind": kind})
         async with self.stage.db.transaction() as tx:
             await models.create(tx, self.stage.project.id, spec, private=False)
-            await scaffolds.register(tx, self.stage.project.id, manifest)
-            agent = AgentSpec(scaffold=f"{name}@1", model=name, settings=settings)
-            return (await agents.create(tx, self.stage.project.id, agent))[0].id
+        return name

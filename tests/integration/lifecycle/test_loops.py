@@ -25,6 +25,8 @@ STEPS = [
 SCENARIOS = [
     Scenario(name="sum", steps=STEPS, final="Added up ✓"),
     Scenario(name="one-file", answers=[f'Here.\n<file name="answers.json">\n{ANSWER[:10]}', f"{ANSWER[10:]}\n</file>\n<note>Not sure.</note>"]),
+    Scenario(name="asks", final="Done, as agreed.", steps=[Action(call=ToolCall(name="message_client", arguments={"text": "Which year?"}))] * 3),
+    Scenario(name="client", answers=["The year is 1987.", "As I said."]),
     Scenario(name="no-file", final="I would rather talk."),
 ]  # fmt: skip
 
@@ -153,3 +155,34 @@ async def test_a_lost_sandbox_ends_it_at_once(workshop: Workshop) -> None:
 
     await asyncio.gather(stage.work(ctx, run.id), destroy())
     assert (await stage.row(run.id)).ended_because is EndedBecause.SANDBOX_LOST
+
+
+@pytest.mark.parametrize("after", [None, 1, 2])
+async def test_the_client_answers_from_facts_that_the_agent_never_sees(workshop: Workshop, after: int | None) -> None:
+    stage = workshop.stage
+    agent = await workshop.agent("tool_agent", "asks")
+    client = await workshop.model("client")
+    facts = await stage.upload("client/facts.md", b"The year is 1987. SECRET-FACT-XYZ")
+    task = await stage.task(
+        client={"facts": "client/facts.md", "max_messages": 2, "model": client}, hidden=[facts], graders=[]
+    )
+    run = await stage.submit(task, agent)
+    if after is None:
+        await stage.work(workshop.context(), run.id)
+    else:
+        with pytest.raises(Died):
+            await claim_and_step(stage, workshop.context(crash=DieAt(point="loop.recorded", after=after)))
+        await stage.steps(workshop.context(), await take_over(stage))
+    messages = [(e.payload["n"], e.payload["direction"]) for e in await stage.events(run.id, "client.message")]
+    assert messages == [(1, "to_client"), (1, "to_agent"), (2, "to_client"), (2, "to_agent")]
+    outputs = await results(stage, run.id)
+    assert "The year is 1987." in outputs[0]
+    assert "answers no more" in outputs[2]
+    (attempt,) = await stage.attempts(run.id)
+    kept = json.loads(stage.blobs.read_bytes(attempt.provenance[ARTEFACTS]["client_transcript"]["sha256"]))
+    assert [m["from"] for m in kept["messages"]] == ["agent", "client"] * 2
+    asked = workshop.provider.requests()
+    told = [b"SECRET-FACT-XYZ" in exchange.body for exchange in asked if exchange.model.endswith("@client")]
+    assert told == [True, True]
+    assert not any(b"SECRET-FACT-XYZ" in exchange.body for exchange in asked if exchange.model.endswith("@asks"))
+    assert "SECRET-FACT-XYZ" not in json.dumps([e.payload for e in await stage.events(run.id)])
