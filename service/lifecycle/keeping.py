@@ -13,7 +13,7 @@ from service.lifecycle.context import Context
 from service.lifecycle.work import Work
 from service.sandboxes.contract import EngineError, Sandbox, SandboxError, SandboxGone
 from service.store import clock, runs
-from service.store.database import retrying
+from service.store.database import Tx, retrying
 from service.store.notifications import RUNS
 from service.store.rows import AttemptRow, RunRow
 
@@ -59,11 +59,11 @@ async def _say(ctx: Context, attempt: AttemptRow, seconds: float) -> None:
         "seconds": seconds,
     }
     note = NewEvent(EventType.NOTE, words, "keeping", 0, ctx.clock.now())
-    await retrying(
-        ctx.db,
-        lambda tx: ctx.log.append(tx, attempt.run_id, attempt.n, attempt.fence, [note]),
-        ctx.timing.database_patience_s,
-    )
+
+    async def store(tx: Tx) -> None:
+        await ctx.log.append(tx, attempt.run_id, attempt.n, attempt.fence, [note])
+
+    await retrying(ctx.db, store, ctx.timing.database_patience_s)
 
 
 async def _left(ctx: Context, attempt: AttemptRow) -> float:

@@ -19,6 +19,7 @@ from workstead.cli.runs import runs_app
 from workstead.cli.server import scripted_provider, serve
 from workstead.cli.tasks import tasks_app
 from workstead.cli.tokens import token_app, whoami
+from workstead.cli.try_ import try_
 from workstead.cli.webhooks import webhooks_app
 
 EXIT_CODES = (
@@ -32,6 +33,7 @@ app = typer.Typer(
 )  # fmt: skip
 for command in (serve, run, grade, demo, doctor, whoami, config, scripted_provider):
     app.command()(command)
+app.command("try")(try_)
 scaffolds_app.command("conformance")(conformance)
 for name, group in (
     ("benchmarks", benchmarks_app),
