@@ -224,3 +224,22 @@ async def test_a_check_is_an_operation(tenant: Tenant) -> None:
     answer = await tenant.client.post(f"/v1/models/{model['id']}/check")
     assert (answer.status_code, answer.json()["kind"], answer.json()["state"]) == (202, "model_check", "queued")
     assert (await tenant.get(answer.headers["location"]))["unit"] == "checks"
+
+
+async def test_an_agents_model_must_be_in_the_catalogue(tenant: Tenant) -> None:
+    await tenant.agent()
+    body = {"scaffold": "solver@1", "model": "acme/nothing"}
+    assert kind(await tenant.client.post("/v1/agents", json=body)) == (422, "model_not_found")
+    side = {"scaffold": "solver@1", "settings": {"side_models": ["acme/nothing"]}}
+    assert kind(await tenant.client.post("/v1/agents", json=side)) == (422, "model_not_found")
+    await tenant.post("/v1/models", SPEC)
+    assert (await tenant.client.post("/v1/agents", json=body | {"model": "acme/one"})).status_code == 201
+
+
+async def test_an_effort_that_no_one_knows_is_refused_at_once(tenant: Tenant) -> None:
+    await tenant.post("/v1/models", SPEC | {"dialect": "anthropic", "base_url": "https://api.acme.example.com"})
+    body = {"scaffold": "claude-code@latest", "model": SPEC["name"], "settings": {"effort": "colossal"}}
+    refused = await tenant.client.post("/v1/agents", json=body)
+    assert kind(refused) == (422, "unsupported_effort"), refused.text
+    good = await tenant.client.post("/v1/agents", json=body | {"settings": {"effort": "max"}})
+    assert good.status_code == 201, good.text

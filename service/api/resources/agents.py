@@ -13,6 +13,7 @@ from service.api.rendering import Digest, Timestamp, View, answer, sha256_name
 from service.domain.agents import AgentSpec
 from service.domain.errors import NotFound
 from service.lifecycle import scaffold_choice
+from service.lifecycle.choosing import check_agent
 from service.store import agents
 from service.store.rows import AgentRow
 
@@ -59,6 +60,7 @@ async def create_agent(body: AgentSpec, caller: AgentsWrite, state: State) -> Re
     """
     async with state.db.transaction() as tx:
         spec = await scaffold_choice.choose(tx, caller.project_id, body)
+        await check_agent(tx, caller.project_id, spec)
         row, created = await agents.create(tx, caller.project_id, spec)
     return answer(_view(row), 201 if created else 200, {"Location": f"/v1/agents/{row.id}"})
 
