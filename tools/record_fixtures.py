@@ -44,11 +44,15 @@ from service.scaffolds.contract import ModelChoice, Plan, PlanContext, Translate
 from service.scaffolds.registry import scaffold_for
 
 FIXTURES = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "scaffolds"
-LIMITS = Limits(memory_bytes=3 * GIB, cpus=2, disk_bytes=512 * MIB, inodes=50_000, wall_clock_s=180)
+LIMITS = Limits(memory_bytes=3 * GIB, cpus=2, disk_bytes=512 * MIB, inodes=50_000, wall_clock_s=600)
 MODELS = {
     "claude_code": ModelChoice("m", "claude-sonnet-4-6", Dialect.ANTHROPIC, efforts=("low", "medium", "high")),
     "codex": ModelChoice("m", "gpt-5.5", Dialect.OPENAI, efforts=("low", "medium", "high", "xhigh")),
     "gemini_cli": ModelChoice("m", "gemini-2.5-pro", Dialect.GEMINI),
+    "opencode": ModelChoice("m", "gpt-5.5", Dialect.OPENAI, efforts=("low", "medium", "high")),
+    "openclaw": ModelChoice("m", "gpt-5.5", Dialect.OPENAI, efforts=("low", "medium", "high")),
+    "openhands": ModelChoice("m", "gpt-5.5", Dialect.OPENAI, efforts=("low", "medium", "high")),
+    "mini_swe": ModelChoice("m", "gpt-5.5", Dialect.OPENAI, efforts=("low", "medium", "high")),
 }
 _FAILING = Scenario(name="tool-error", steps=[Action(run="cat /nowhere/at/all"), *success_steps()])
 _TASK = TaskManifest(name="recorded", instruction="Write a report of the files in /workspace to /workspace/output.")
@@ -68,7 +72,9 @@ CASES = {
     "bad_request": Case("e400"),
     "max_turns": Case("endless", {"max_turns": 2}),
 }
-_WITHOUT_TURNS = {"codex"}
+_WITHOUT_TURNS = {"codex", "opencode", "openclaw"}
+_WITHOUT_SYSTEM_PROMPT = {"openclaw"}
+_LONG_LINE = 12_000
 
 
 @dataclass(slots=True)
@@ -107,6 +113,9 @@ async def open_backend() -> AsyncGenerator[SandboxBackend]:
     finally:
         for sandbox_id in await backend.list_ids():
             await backend.remove(sandbox_id)
+        for volume in await backend.engine.volumes("org.workstead.kit"):
+            if str(volume["Name"]).startswith(f"{backend.deployment}-"):
+                await backend.engine.remove_volume(str(volume["Name"]))
         await backend.close()
         shutil.rmtree(data, ignore_errors=True)
 
@@ -159,7 +168,7 @@ async def _run(sandbox: Sandbox, plan: Plan, case: Case, provider: Scripted) -> 
 
 
 async def _first_request(provider: Scripted, recording: Recording, began: float) -> None:
-    while not provider.requests():
+    while not provider.requests():  # noqa: ASYNC110 - the log of another thread
         await asyncio.sleep(0.01)
     recording.first_request_s = time.monotonic() - began
 
@@ -184,7 +193,9 @@ def show(kind: str, name: str, recording: Recording) -> None:
         print("  ", asked.method, asked.path, asked.query, asked.model, asked.status, asked.usage)
     for event in events:
         print("  ", event.type, json.dumps(event.payload)[:300])
-    print("  ", report, "completed" if completed else "NOT completed", {n: len(d) for n, d in recording.delivered.items()})
+    print(
+        "  ", report, "completed" if completed else "NOT completed", {n: len(d) for n, d in recording.delivered.items()}
+    )
     print(recording.stderr.decode(errors="replace")[-2000:])
 
 
@@ -194,14 +205,27 @@ async def record(kinds: Sequence[str], cases: Sequence[str], *, showing: bool) -
             for name in cases:
                 if name == "max_turns" and kind in _WITHOUT_TURNS:
                     continue
-                recording = await run_program(backend, kind, CASES[name])
+                recording = await run_program(backend, kind, _fitting(kind, CASES[name]))
                 if showing:
                     show(kind, name, recording)
                     continue
                 target = FIXTURES / kind / f"{name}.jsonl"
                 target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(recording.stdout)
+                target.write_bytes(b"\n".join(_kept(line) for line in recording.stdout.split(b"\n")))
                 print(f"{target.relative_to(FIXTURES)}: {len(recording.stdout)} bytes")
+
+
+def _fitting(kind: str, case: Case) -> Case:
+    refused = {"system_prompt"} if kind in _WITHOUT_SYSTEM_PROMPT else set[str]()
+    return Case(case.scenario, {name: value for name, value in case.settings.items() if name not in refused})
+
+
+def _kept(line: bytes) -> bytes:
+    """Return the line, of a long one only its kind: a program's own prompt and tools are no matter of parsers."""
+    if len(line) <= _LONG_LINE:
+        return line
+    said: dict[str, Any] = json.loads(line)
+    return json.dumps({name: said[name] for name in ("type", "kind") if name in said} | {"cut": len(line)}).encode()
 
 
 def main() -> int:
