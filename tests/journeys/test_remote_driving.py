@@ -136,3 +136,4 @@ def test_a_shell_opens_for_who_may_debug_only(service: Stack, run: str) -> None:
     while opened.receive().kind != CLOSE:
         pass
     assert time.monotonic() - began < 5
+    opened.close()

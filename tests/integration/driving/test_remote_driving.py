@@ -195,3 +195,21 @@ async def _age_lease(remote: Remote, run_id: str) -> None:
 
     async with remote.stage.db.transaction() as tx:
         await tx.execute(leases.update().where(leases.c.run_id == run_id).values(expires_at=func.clock_timestamp()))
+
+
+async def test_a_lease_that_ran_out_opens_nothing_though_nobody_took_it_away(remote: Remote) -> None:
+    run = await remote.begin()
+    await remote.claim(run.id)
+    await remote.kill_worker()
+    await _age_lease(remote, run.id)
+    problem = await remote.call("POST", f"/v1/runs/{run.id}/heartbeat", 409)
+    assert problem["type"].endswith(":lease_lost")
+
+
+async def test_a_repeated_call_id_is_one_call(remote: Remote) -> None:
+    run = await remote.begin()
+    await remote.claim(run.id)
+    argv = ["sh", "-c", "echo run >> runs; wc -l < runs"]
+    answers = [await remote.exec(run.id, *argv, call_id="same") for _ in range(2)]
+    assert [a["stdout"].strip() for a in answers] == ["1", "1"]
+    assert len(await remote.stage.events(run.id, "tool.call", "tool.result")) == 2
