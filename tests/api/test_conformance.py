@@ -60,3 +60,5 @@ async def test_the_newest_result_of_each_case_and_the_badge(tenant: Tenant, othe
     badge = (await tenant.get(f"/v1/scaffolds/{id_}"))["conformance"]
     assert (badge["passed"], badge["failed"], badge["skipped"]) == (1, 0, 1)
     await other.get(f"/v1/scaffolds/{id_}/conformance", 404)
+    async with tenant.state.db.reading() as tx:
+        assert await conformance.list_for_scaffold(tx, other.project_id, id_) == []
