@@ -17,7 +17,7 @@ SYSTEM_SETTINGS = "/opt/kit/etc/gemini/settings.json"
 """Of the kit, of the highest rank: a task's own ``.gemini/settings.json`` does not change how it signs in."""
 EFFORTS = ("minimal", "low", "medium", "high")
 """Thinking levels. A model without them in the catalogue (Gemini 2.5 has budgets) keeps the program's default."""
-_RENAMED = frozenset({"gemini-3-pro-preview", "auto", "pro", "flash", "flash-lite"})
+_RENAMED = frozenset({"gemini-3-pro-preview", "gemini-3.5-flash", "auto", "pro", "flash", "flash-lite"})
 """Ids that version 0.61 replaces by one of its own choice (measured on the wire; the last four are its aliases)."""
 STOP = (StopStep(signal="TERM", wait_s=3),)
 """The program ignores signals while a tool runs, so a ladder would only take time."""
