@@ -17,7 +17,7 @@ class Operation(View):
 
     id: str
     kind: str
-    """benchmark_import | …"""
+    """benchmark_import | conformance | …"""
     state: str
     """queued | running | succeeded | failed | cancelled"""
     done: int
