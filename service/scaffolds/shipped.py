@@ -34,6 +34,11 @@ SHIPPED = (
     ),
     ScaffoldManifest(name="openhands", version="1.58.2", kind="openhands", kit="kits/openhands", minimum=_least(GIB)),
     ScaffoldManifest(name="mini-swe-agent", version="2.4.6", kind="mini_swe", kit="kits/mini_swe", minimum=_least(GIB)),
+    ScaffoldManifest(name="tool-agent", version="1", kind="tool_agent", minimum=_least(256 * MIB)),
+    ScaffoldManifest(name="single-response", version="1", kind="single_response", minimum=_least(256 * MIB)),
+    ScaffoldManifest(name="remote", version="1", kind="remote"),
+    ScaffoldManifest(name="external", version="1", kind="external"),
+    ScaffoldManifest(name="person", version="1", kind="person"),
 )
 
 
