@@ -9,7 +9,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import RowMapping, Select, case, func, select
+from sqlalchemy import Row, RowMapping, Select, case, func, select
 
 from service.domain.errors import Gone, NotFound
 from service.domain.events import EventType, NewEvent
@@ -52,14 +52,12 @@ async def begin(tx: Tx, new: NewRequest, ts: datetime) -> int | None:
         await tx.execute(ledger.insert().values(values))
         return None
     run = await lock_run(tx, new.run_id)
-    known = await tx.execute(select(ledger.c.n).where(ledger.c.id == new.id))
-    if (row := known.one_or_none()) is not None:  # written by a commit whose answer was lost
-        return row.n
-    if new.purpose in _OF_THE_LOG:
-        await _check_attempt(tx, run, new)
-    last = select(func.coalesce(func.max(ledger.c.n), 0)).where(ledger.c.run_id == new.run_id)
-    number: int = (await tx.execute(last)).scalar_one() + 1
-    latest = await _latest_attempt(tx, new.run_id)
+    standing = await _standing(tx, new)
+    if standing.known is not None:  # written by a commit whose answer was lost
+        return standing.known
+    if new.purpose in _OF_THE_LOG and (standing.state not in _ASKING or run["outcome"] is not None):
+        raise Gone("attempt_over", "the attempt has ended")
+    number, latest = standing.last + 1, standing.latest
     written = (await tx.execute(ledger.insert().values(**values, n=number).returning(ledger))).mappings().one()
     if new.purpose == _AGENT:
         await _count_begun(tx, run, fresh=latest is None or latest < (new.attempt or 0))
@@ -81,7 +79,7 @@ async def settle(tx: Tx, request_id: str, end: Settlement, ts: datetime) -> bool
     if row is None or run is None:
         return row is not None
     if row["purpose"] == _AGENT:
-        await _count_ended(tx, run, row, end, latest=await _latest_attempt(tx, run["id"]) == row["attempt"])
+        await _count_ended(tx, run, row, end, latest=await _counted(tx, run["id"]) == row["attempt"])
     if run["outcome"] is not None:  # an ended log gets no more events
         await touch(tx, run["id"])
         return True
@@ -132,18 +130,24 @@ async def is_recorded(tx: Tx, run_id: str) -> bool:
     return (await tx.execute(select(c.id).where(*kept).limit(1))).first() is not None
 
 
-async def _check_attempt(tx: Tx, run: RowMapping, new: NewRequest) -> None:
-    query = select(attempts.c.state).where(attempts.c.run_id == new.run_id, attempts.c.n == new.attempt)
-    state = (await tx.execute(query)).scalar_one_or_none()
-    if state not in _ASKING or run["outcome"] is not None:
-        raise Gone("attempt_over", "the attempt has ended")
+async def _standing(tx: Tx, new: NewRequest) -> Row[Any]:
+    """Return, in one round trip before every request: its number if it has one, the attempt's state, the run's last
+    number, the attempt that the counters count."""
+    own = select(ledger.c.n).where(ledger.c.id == new.id)
+    state = select(attempts.c.state).where(attempts.c.run_id == new.run_id, attempts.c.n == new.attempt)
+    last = select(func.coalesce(func.max(ledger.c.n), 0)).where(ledger.c.run_id == new.run_id)
+    parts = {"known": own, "state": state, "last": last, "latest": _latest(new.run_id or "")}
+    return (await tx.execute(select(*(part.scalar_subquery().label(name) for name, part in parts.items())))).one()
 
 
-async def _latest_attempt(tx: Tx, run_id: str) -> int | None:
-    """Return the attempt whose requests the run's counters count."""
+def _latest(run_id: str) -> Select[Any]:
+    """Select the attempt whose requests the run's counters count."""
     mine = (ledger.c.run_id == run_id, ledger.c.purpose == _AGENT)
-    query = select(ledger.c.attempt).where(*mine).order_by(ledger.c.n.desc()).limit(1)
-    return (await tx.execute(query)).scalar_one_or_none()
+    return select(ledger.c.attempt).where(*mine).order_by(ledger.c.n.desc()).limit(1)
+
+
+async def _counted(tx: Tx, run_id: str) -> int | None:
+    return (await tx.execute(_latest(run_id))).scalar_one_or_none()
 
 
 async def _count_begun(tx: Tx, run: RowMapping, *, fresh: bool) -> None:
