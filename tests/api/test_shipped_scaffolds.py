@@ -35,7 +35,9 @@ async def test_what_is_not_shipped_is_not_found(tenant: Tenant) -> None:
 async def test_shipped_ones_are_listed_before_they_are_used(tenant: Tenant) -> None:
     listed = (await tenant.get("/v1/scaffold-catalogue"))["data"]
     assert {"claude-code", "codex", "gemini-cli"} <= {row["name"] for row in listed}
-    assert all(row["kit"].startswith("kits/") for row in listed)
+    kits = {row["name"]: row["kit"] for row in listed if row["kit"] is not None}
+    assert all(kit.startswith("kits/") for kit in kits.values())
+    assert kits["codex"] == "kits/codex"
     assert (await tenant.get("/v1/scaffolds"))["data"] == []
 
 
