@@ -18,10 +18,10 @@ def test_demo_ends_as_it_should_and_leaves_nothing(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
     for said in ("read orders.xlsx: 6 orders", "Verdicts", "3/3", "0/3", "is left", "as expected"):
         assert said in done.stdout
-    assert done.stdout.count("deliverable.checked 3 files looked at, none with problems") == 6
-    assert done.stdout.count("deliverable.checked") == 12
+    assert done.stdout.count("deliverable.checked 3 files looked at, none with problems") == 9
+    assert done.stdout.count("deliverable.checked") == 15
     folders = [p for p in (tmp_path / "out").iterdir() if p.is_dir()]
-    assert len(folders) == 9
+    assert len(folders) == 12
     for folder in folders:
         assert (folder / "output/answers.json").is_file()
         assert (folder / "output/report.md").is_file()

@@ -1,4 +1,4 @@
-"""``workstead demo``: the whole service, from nothing to verdicts, with three real tasks and four agents."""
+"""``workstead demo``: the whole service, from nothing to verdicts, with three real tasks and five agents."""
 
 import asyncio
 import os
@@ -44,6 +44,7 @@ AGENTS = {
     "demo-oracle@1": DemoAgent("oracle", True),
     "demo-nop@1": DemoAgent("nop", False),
     "demo · Claude Code": DemoAgent("claude-code@latest", True, "scripted/messages"),
+    "demo · tool agent": DemoAgent("tool-agent@latest", True, "scripted/responses"),
 }
 """Label of each agent → what it is, and whether it must pass."""
 GONE_S = 15.0
@@ -61,8 +62,8 @@ class DemoFailed(WorksteadError):
 def demo(output: Output = Path("demo_output"), attach: Attach = False) -> None:
     """Start the service, run real tasks, print events, verdicts and deliverables, stop it, leave nothing behind.
 
-    Claude Code is the real one; its model is a script (no key is needed). Exit code 0 only if the oracle, the solver and
-    Claude Code pass every task, the doer of nothing none, and nothing is left.
+    Claude Code and our tool agent are the real ones; their model is a script (no key is needed). Exit code 0 only if the
+    oracle, the solver and both agents pass every task, the doer of nothing none, and nothing is left.
     """
     if not (ROOT / "demo" / "tasks").is_dir():
         raise fail(f"the demo's tasks are part of the source tree; there is no {ROOT / 'demo'}")
@@ -76,7 +77,7 @@ def demo(output: Output = Path("demo_output"), attach: Attach = False) -> None:
     if wrong := unexpected(runs):
         raise fail("\n".join(["the demo did not end as it should:", *wrong]), FAILED)
     line(
-        f"as expected: solver, oracle and Claude Code pass all, nop none; {time.monotonic() - started:.0f} s in all",
+        f"as expected: solver, oracle, Claude Code and tool agent pass all, nop none; {time.monotonic() - started:.0f} s in all",
         "green",
     )
 
