@@ -13,6 +13,9 @@ _LEFT_OUT = frozenset({
     EventType.RESOURCES, EventType.RUN_PHASE, EventType.ATTEMPT_STARTED, EventType.PROVIDER_WAIT, EventType.OUTPUT_CLOSED,
     EventType.OUTPUT_TRUNCATED, EventType.DRIVER, EventType.RUN_READY,
 })  # fmt: skip
+_OF_THE_GATEWAY = frozenset({
+    EventType.MODEL_REQUEST, EventType.PROVIDER_TOOLS, EventType.EGRESS, EventType.SERVICE_CALL,
+})  # fmt: skip
 _VOLATILE = re.compile(
     r"(?:.*_)?(?:ids?|uuid|seq|ts|pid|timestamp|time|times|ms|s|offset|elapsed|duration|latency|evidence|tries)"
     r"|(?:duration|session|started|finished|created|updated)(?:_.*|[A-Z].*)?|ttft.*|.*(?:Id|ID|Ms|At|Uuid)"
@@ -22,14 +25,20 @@ _STREAM, _TEXT = "stream", "text"
 
 
 def canonical(events: Iterable[Event]) -> list[dict[str, Any]]:
-    """Return the run's story without chance: its events in order, then each stream's whole output."""
+    """Return the run's story without chance: its events in order, then the gateway's, then each stream's whole output.
+
+    Which of the gateway's word and the program's line about the same answer is written first is chance.
+    """
     story: list[dict[str, Any]] = []
+    gateway: list[dict[str, Any]] = []
     streams: dict[str, list[str]] = {}
     for event in events:
         if event.type == EventType.OUTPUT:
             streams.setdefault(str(event.payload.get(_STREAM)), []).append(str(event.payload.get(_TEXT, "")))
         elif event.type not in _LEFT_OUT:
-            story.append({"type": event.type, **_stable(event.payload)})
+            told = gateway if event.type in _OF_THE_GATEWAY else story
+            told.append({"type": event.type, **_stable(event.payload)})
+    story += gateway
     for stream, pieces in sorted(streams.items()):
         lines = "".join(pieces).splitlines()
         story.append({"type": str(EventType.OUTPUT), _STREAM: stream, "lines": [_line(line) for line in lines]})
