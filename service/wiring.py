@@ -25,8 +25,8 @@ from service.dashboard.app import install as install_pages
 from service.dashboard.visitor import Dashboard
 from service.domain.grants import GrantedModel
 from service.gateway.body_keeper import BodyKeeper
-from service.gateway.cassettes.replay import StoredTapes
 from service.gateway.breaker import Gates
+from service.gateway.cassettes.replay import StoredTapes
 from service.gateway.credentials import Vault
 from service.gateway.deployment_keys import read_deployment_keys
 from service.gateway.egress.serving import EgressServing

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from service.api.drive_actions import ExecRequest, execute, list_files, read_file, write_file
 from service.api.driving import Driven
-from service.api.resources.leases import FinishRequest, finish
+from service.api.finishing import FinishRequest, finish
 from service.domain.errors import Invalid
 from service.domain.limits import MIB
 

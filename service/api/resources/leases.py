@@ -5,36 +5,28 @@ claims it. The secret of the claim goes into the header ``Workstead-Lease`` of e
 """
 
 from datetime import timedelta
-from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.responses import Response
 
 from service.api.auth import RunsDrive, State
 from service.api.driving import Driven, remote_run
+from service.api.finishing import Body, DeclaredUsage, FinishRequest, declare, finish
 from service.api.json_body import StrictRoute
 from service.api.lookups import run_or_404
 from service.api.rendering import Timestamp, View, answer, now
 from service.domain.errors import NotFound
-from service.domain.events import EventType, NewEvent
-from service.domain.models import TokenUsage
-from service.domain.tasks import Money
 from service.lifecycle.remote_drive import driver_event
 from service.sandboxes.contract import OUTPUT_DIR, WORKSPACE
-from service.store import agents, audit, driving, leases, tasks, tokens
-from service.store.database import Tx
+from service.store import agents, audit, leases, tasks, tokens
 from service.store.events import append
 from service.store.rows import AttemptRow
 from service.store.rows_leases import LeaseRow
 
 router = APIRouter(prefix="/v1/runs", tags=["driving"], route_class=StrictRoute)
 HEADER = "Workstead-Lease"
-
-
-class Body(BaseModel):
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
 
 class VisibleFile(View):
@@ -85,30 +77,9 @@ class Lease(View):
     deadline_at: Timestamp | None
 
 
-class DeclaredUsage(Body):
-    """Totals since the start of the run, not increments."""
-
-    requests: int = Field(default=1, ge=1, le=10_000_000)
-    input_tokens: int = Field(default=0, ge=0, le=10**15)
-    """Neither read from a cache nor written to one."""
-    cached_input_tokens: int = Field(default=0, ge=0, le=10**15)
-    cache_write_tokens: int = Field(default=0, ge=0, le=10**15)
-    output_tokens: int = Field(default=0, ge=0, le=10**15)
-    reasoning_tokens: int = Field(default=0, ge=0, le=10**15)
-    """Of the output."""
-    cost_usd: Money | None = None
-
-
 class Declared(View):
     counted: bool
     """False: the gateway has measured this run, and what was declared is kept as an event only."""
-
-
-class FinishRequest(Body):
-    status: Literal["success", "failure"] = "success"
-    """The driver's own word; whether the work is good is for the graders."""
-    summary: str = Field(default="", max_length=16_000)
-    usage: DeclaredUsage | None = None
 
 
 class Finished(View):
@@ -194,7 +165,7 @@ async def declare_usage(run_id: str, body: DeclaredUsage, caller: RunsDrive, sta
     """Say what model calls that did not go through our gateway took: totals so far. The run's cost is then *declared*."""
     async with state.db.transaction() as tx:
         _, attempt = await Driven(state, caller, run_id, secret).hold(tx)
-        counted = await _declare(tx, attempt, body)
+        counted = await declare(tx, attempt, body)
     return answer(Declared(counted=counted))
 
 
@@ -205,27 +176,6 @@ async def finish_run(run_id: str, body: FinishRequest, caller: RunsDrive, state:
         await remote_run(tx, caller, run_id)
         await finish(tx, run_id, secret, body)
     return answer(Finished(run_id=run_id, status=body.status), 202)
-
-
-async def finish(tx: Tx, run_id: str, secret: str, body: FinishRequest) -> None:
-    """Raises Conflict ``lease_lost``."""
-    lease, attempt = await leases.hold(tx, run_id, secret)
-    if body.usage is not None:
-        await _declare(tx, attempt, body.usage)
-    status = "success" if body.status == "success" else "error"
-    final = NewEvent(EventType.AGENT_FINAL, {"status": status, "text": body.summary}, "driver.final", 0, now())
-    await append(tx, run_id, attempt.n, None, [final, driver_event("finished", lease, now())])
-    await leases.finish(tx, run_id, body.model_dump(mode="json"))
-
-
-async def _declare(tx: Tx, attempt: AttemptRow, body: DeclaredUsage) -> bool:
-    usage = TokenUsage(**body.model_dump(exclude={"requests", "cost_usd"}))
-    payload = {**usage.model_dump(), "requests": body.requests, "cost_usd": body.cost_usd, "basis": "declared"}
-    at = now()
-    event = NewEvent(EventType.AGENT_USAGE, payload, "driver.usage", int(at.timestamp() * 1e6), at)
-    await append(tx, attempt.run_id, attempt.n, None, [event])
-    cost = None if body.cost_usd is None else Decimal(body.cost_usd)
-    return await driving.declare_usage(tx, attempt.run_id, body.requests, usage, cost)
 
 
 def _view(lease: LeaseRow, attempt: AttemptRow, secret: str | None = None, token: str | None = None) -> Lease:
