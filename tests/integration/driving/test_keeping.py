@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from typing import Any
 
 import pytest
 
@@ -31,12 +32,13 @@ async def test_a_completed_run_is_not_kept(stage: Stage) -> None:
 @pytest.mark.parametrize("successor", [False, True])
 async def test_discard_ends_the_keeping_also_of_a_successor(stage: Stage, successor: bool) -> None:
     run = await stage.submit(await stage.task(), await stage.agent(code=FAILS), keep_on_failure_s=600)
-    work = asyncio.create_task(stage.work(stage.context(), run.id))
+    work: asyncio.Task[Any] = asyncio.create_task(stage.work(stage.context(), run.id))
     await until(lambda: stage.has_event(run.id, "note"))
     if successor:
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
-        work = asyncio.create_task(stage.steps(stage.context(), (await stage.attempts(run.id))[0]))
+        latest = (await stage.attempts(run.id))[0]
+        work = asyncio.create_task(stage.steps(stage.context(), latest))
         await asyncio.sleep(0.2)
     assert not work.done()
     await stage.stop(run.id, StopMode.DISCARD)

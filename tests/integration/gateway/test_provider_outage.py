@@ -93,11 +93,13 @@ class World:
             attempt = await attempts.advance(tx, attempt, AttemptState.BOUND, sandbox_id=f"box-{attempt.run_id}")
             attempt = await attempts.advance(tx, attempt, AttemptState.RUNNING, deadline_in_s=7200)
         key = (attempt.run_id, attempt.n)
+        status, said = 0, ""
         async with self.asking(attempt) as client:
             for _ in range(CALLS):
                 await asyncio.sleep(THINKING_S)
                 answer = await client.post("/v1/messages", json=messages())
-                if answer.status_code != 200:
+                status, said = answer.status_code, answer.text
+                if status != 200:
                     break
         failed = self.endpoints.state(key).provider_failed
         await self.endpoints.close(key)
@@ -107,7 +109,7 @@ class World:
             if failed:
                 await attempts.end_lost(tx, attempt, cause, {})
                 return
-            assert answer.status_code == 200, answer.text
+            assert status == 200, said
             for state in (AttemptState.ENDED, AttemptState.COLLECTED, AttemptState.RELEASED):
                 attempt = await attempts.advance(tx, attempt, state)
             await runs.set_phase(tx, attempt.run_id, Phase.DONE, outcome=Outcome.GRADED, ended_because=cause)

@@ -165,7 +165,9 @@ def test_a_packed_size_that_is_wrong_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"PK", ONE[:-1], ONE + b"x", b"#!/bin/sh\n" + ONE, ONE[: len(ONE) // 2], b"x" * 99]
+    "data",
+    [b"", b"PK", ONE[:-1], ONE + b"x", b"#!/bin/sh\n" + ONE, ONE[: len(ONE) // 2], b"x" * 99],
+    ids=["nothing", "two bytes", "cut", "more", "a program before it", "half", "noise"],
 )
 def test_what_is_no_whole_zip_is_refused(data: bytes) -> None:
     assert refusal(ZIP, data).type == "archive_malformed"

@@ -40,7 +40,7 @@ def test_list_shows_what_is_shut_and_why(server: Server) -> None:
 
 
 def test_add_copies_a_public_model(server: Server) -> None:
-    spec = {"name": "acme/one", "provider": "acme", "efforts": []}
+    spec: dict[str, Any] = {"name": "acme/one", "provider": "acme", "efforts": []}
     made = httpx.Response(201, json=MODEL | {"has_credential": False})
     result = server.run("models", "add", "acme/one", answers=[page(spec), made])
     assert result.exit_code == 0, result.output
