@@ -18,7 +18,7 @@ from service.domain.benchmarks import (
     outline_digest,
 )
 from service.domain.errors import Invalid
-from service.domain.tasks import FileRef, TaskManifest, canonical_digest
+from service.domain.tasks import FileRef, TaskManifest
 from service.graders import registry as graders
 from service.store import benchmarks
 from service.store.blob_refs import project_sizes
@@ -109,7 +109,8 @@ def _entry(item: BenchmarkItem) -> Entry:
     if item.task is None:
         return item, None
     try:
-        return item, canonical_digest(storable(item.task))
+        storable(item.task)
+        return item, item.task.digest()
     except Invalid as error:
         return item.refused(error.type, "task", error.detail), None
 

@@ -67,7 +67,15 @@ class Tenant:
         scaffold = {"name": "solver", "version": version, "kind": "command", "argv": ["true"]}
         answer = await self.client.post("/v1/scaffolds", json=scaffold)
         assert answer.status_code in (200, 201), answer.text
+        if "model" in more:
+            await self.model(more["model"])
         answer = await self.client.post("/v1/agents", json={"scaffold": f"solver@{version}"} | more)
+        assert answer.status_code in (200, 201), answer.text
+        return answer.json()
+
+    async def model(self, name: str) -> Any:
+        spec = {"name": name, "provider": "acme", "upstream_id": "one", "dialect": "openai"}
+        answer = await self.client.post("/v1/models", json={**spec, "base_url": "https://api.acme.example.com/v1"})
         assert answer.status_code in (200, 201), answer.text
         return answer.json()
 

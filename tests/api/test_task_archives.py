@@ -281,4 +281,8 @@ async def test_the_documented_command_brings_the_documented_task(tenant: Tenant,
     assert program.returncode == 0, trouble
     task = json.loads(said)
     assert (task["name"], task["manifest"]["price"]["rate_date"]) == ("invoices/check", "2026-05-01")
-    assert [f["path"] for f in task["manifest"]["hidden"]] == ["answers.json", "solution/output/answers.json"]
+    assert [f["path"] for f in task["manifest"]["hidden"]] == [
+        "answers.json",
+        "client.md",
+        "solution/output/answers.json",
+    ]

@@ -19,6 +19,7 @@ LISTS = (
     *("/v1/operations", "/v1/gradings", "/v1/changes", "/v1/models", "/v1/services", "/v1/breakers"),
 )
 BODIES: dict[str, Any] = {
+    "/v1/runs/{run_id}/rerun": {"mode": "fresh"},
     "/v1/scaffolds/{scaffold_id}/conformance": {},
     "/v1/runs/{run_id}/stop": {"mode": "discard"},
     "/v1/runs/{run_id}/claim": {"holder": "x"},
@@ -98,7 +99,7 @@ def _targets() -> list[tuple[str, str]]:
 @pytest.mark.fault(57)
 async def test_every_foreign_id_is_the_same_404_as_an_unknown_one(tenant: Tenant, other: Tenant) -> None:
     theirs = await everything(other)
-    unknown = {k: v if k in ("n", "stream", "path") else _unlike(v) for k, v in theirs.items()}
+    unknown = {k: v if k in ("n", "stream", "path", "side") else _unlike(v) for k, v in theirs.items()}
     targets = [t for t in _targets() if t[0] not in ("PUT", "PATCH")]
     assert len(targets) >= 18
     for method, template in targets:

@@ -104,6 +104,28 @@ class AsyncRuns:
         path = _path(run_id, "attempts", str(n), "logs", quote(stream, safe=""))
         return await download(self._http, path, target)
 
+    async def trajectory(self, run_id: str, attempt: int | None = None) -> dict[str, Any]:
+        """Return what the agent did in ATIF 1.7: of the latest attempt, or of another one."""
+        query = {} if attempt is None else {"attempt": attempt}
+        found: dict[str, Any] = await self._http.json("GET", _path(run_id, "trajectory"), params=query)
+        return found
+
+    async def model_requests(self, run_id: str) -> AsyncIterator[dict[str, Any]]:
+        """Yield the ledger of requests to models, in order: tokens by kind, cost, waits, how each ended."""
+        async for item in pages(self._http, _path(run_id, "model-requests"), {}, None):
+            yield item
+
+    async def model_request(self, run_id: str, n: int) -> dict[str, Any]:
+        found: dict[str, Any] = await self._http.json("GET", _path(run_id, "model-requests", str(n)))
+        return found
+
+    async def model_request_body(self, run_id: str, n: int, kind: str, target: Path) -> int:
+        """Write the redacted ``request`` or ``response`` of request ``n`` to the new file ``target``; return its bytes.
+
+        Needs the scope ``runs:debug``.
+        """
+        return await download(self._http, _path(run_id, "model-requests", str(n), "body", kind), target)
+
     async def artifacts(self, run_id: str) -> AsyncIterator[Artifact]:
         """Yield the entries of the sealed deliverable, skipped ones too."""
         async for item in pages(self._http, _path(run_id, "artifacts"), {}, None):

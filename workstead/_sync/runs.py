@@ -100,6 +100,27 @@ class SyncRuns:
         path = _path(run_id, "attempts", str(n), "logs", quote(stream, safe=""))
         return download(self._http, path, target)
 
+    def trajectory(self, run_id: str, attempt: int | None = None) -> dict[str, Any]:
+        """Return what the agent did in ATIF 1.7: of the latest attempt, or of another one."""
+        query = {} if attempt is None else {"attempt": attempt}
+        found: dict[str, Any] = self._http.json("GET", _path(run_id, "trajectory"), params=query)
+        return found
+
+    def model_requests(self, run_id: str) -> Iterator[dict[str, Any]]:
+        """Yield the ledger of requests to models, in order: tokens by kind, cost, waits, how each ended."""
+        yield from pages(self._http, _path(run_id, "model-requests"), {}, None)
+
+    def model_request(self, run_id: str, n: int) -> dict[str, Any]:
+        found: dict[str, Any] = self._http.json("GET", _path(run_id, "model-requests", str(n)))
+        return found
+
+    def model_request_body(self, run_id: str, n: int, kind: str, target: Path) -> int:
+        """Write the redacted ``request`` or ``response`` of request ``n`` to the new file ``target``; return its bytes.
+
+        Needs the scope ``runs:debug``.
+        """
+        return download(self._http, _path(run_id, "model-requests", str(n), "body", kind), target)
+
     def artifacts(self, run_id: str) -> Iterator[Artifact]:
         """Yield the entries of the sealed deliverable, skipped ones too."""
         for item in pages(self._http, _path(run_id, "artifacts"), {}, None):

@@ -33,8 +33,9 @@ def as_other(work: Callable[[], None]) -> int:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        folder.chmod(0o711)
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.owner() == "root" and not folder.stat().st_mode & 0o001:
+            folder.chmod(0o711)
     blobs = BlobStore(tmp_path / "blobs")
     for data, age in ((OLD, 80_000), (RECENT, 60)):
         path = blobs.path(blobs.store_bytes(data)[0])
