@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from service.sandboxes.contract import EngineError, SandboxGone, SandboxRefused, SandboxSpec
+from service.sandboxes.contract import Command, EngineError, SandboxGone, SandboxRefused, SandboxSpec
 from service.sandboxes.docker import netns, selftest
 from service.sandboxes.docker.backend import RUNTIMES, DockerBackend
 from service.sandboxes.docker.netns import inside
@@ -48,6 +48,39 @@ async def test_a_planted_listener_is_reached_from_inside_only(backend: DockerBac
     with pytest.raises(SandboxGone):
         await sandbox.plant(80)
     await sandbox.destroy()
+
+
+SEE = """
+import socket
+def ask(port):
+    try:
+        with socket.create_connection(("127.0.0.1", port), 1) as s:
+            return s.recv(9).decode()
+    except OSError as e:
+        return type(e).__name__
+names = sorted(name for _, name in socket.if_nameindex())
+try:
+    found = socket.getaddrinfo("{other}", 80)
+except OSError:
+    found = []
+print(names, ask(8080), found)
+"""
+
+
+@pytest.mark.fault(49)
+async def test_another_sandbox_is_not_there(backend: DockerBackend) -> None:
+    bench = await bench_on(backend, "runc")
+    one, two = await backend.make(bench.spec), await backend.make(bench.spec)
+    serve = "import socket; s = socket.create_server(('127.0.0.1', 8080)); print('up', flush=True)\nwhile True: s.accept()[0].send(b'hello')"
+    await two.start(Command([two.handle.interpreter, "-c", serve], {"PATH": "/usr/bin:/bin"}))
+    async with asyncio.timeout(30):
+        await anext(two.output())
+    there = (await python(two, SEE.replace("{other}", "x"))).strip()
+    here = (await python(one, SEE.replace("{other}", two.handle.container[:12]))).strip()
+    assert there == "['lo'] hello []"
+    assert here == "['lo'] ConnectionRefusedError []"
+    for sandbox in (one, two):
+        await sandbox.destroy()
 
 
 async def test_our_own_namespace_is_never_entered() -> None:
