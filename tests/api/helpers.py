@@ -73,11 +73,10 @@ class Tenant:
         assert answer.status_code in (200, 201), answer.text
         return answer.json()
 
-    async def model(self, name: str) -> Any:
+    async def model(self, name: str) -> None:
         spec = {"name": name, "provider": "acme", "upstream_id": "one", "dialect": "openai"}
         answer = await self.client.post("/v1/models", json={**spec, "base_url": "https://api.acme.example.com/v1"})
-        assert answer.status_code in (200, 201), answer.text
-        return answer.json()
+        assert answer.status_code in (200, 201, 409), answer.text  # a test may have brought one of its own
 
     async def run(self, **more: Any) -> Any:
         """A queued run of a task and an agent that are made where they are missing."""
