@@ -38,6 +38,8 @@ class GeminiClient:
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
         self._http: httpx2.AsyncClient = http_client(reach)
+        self._answers: list[httpx2.Response] = []
+        self._http.event_hooks = {"response": [self._note]}
         options = types.HttpOptions(
             base_url=ADDRESS,
             timeout=int(TIMEOUT_S * 1000),
@@ -50,7 +52,17 @@ class GeminiClient:
         await self._sdk.aio.aclose()
         await self._http.aclose()
 
+    async def _note(self, answer: httpx2.Response) -> None:
+        self._answers.append(answer)
+
     async def ask(self, ask: Ask) -> Answer:
+        try:
+            return await self._ask(ask)
+        finally:
+            while self._answers:  # after an error inside a stream the SDK leaves it to the garbage collector
+                await self._answers.pop().aclose()
+
+    async def _ask(self, ask: Ask) -> Answer:
         contents, config = request_parts(self._reach, ask)
         gathered = Gathered()
         with transport_errors():

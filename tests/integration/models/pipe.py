@@ -12,18 +12,22 @@ async def piped(path: Path, port: int) -> AsyncGenerator[None]:
     tasks: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, back = await asyncio.open_connection("127.0.0.1", port)
-        both = [asyncio.create_task(_copy(reader, back)), asyncio.create_task(_copy(there, writer))]
+        writers, both = [writer], list[asyncio.Task[None]]()
         try:
+            there, back = await asyncio.open_connection("127.0.0.1", port)
+            writers.append(back)
+            both += [asyncio.create_task(_copy(reader, back)), asyncio.create_task(_copy(there, writer))]
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)  # HTTP closes no half of a connection
+            for one in writers:  # what was written still arrives; the far end may have stopped reading
+                with contextlib.suppress(OSError, TimeoutError):
+                    async with asyncio.timeout(1):
+                        await one.drain()
         finally:
             for task in both:
                 task.cancel()
-            await asyncio.gather(*both, return_exceptions=True)
-            for one in (back, writer):
+            for one in writers:
                 one.close()
-                with contextlib.suppress(OSError):
-                    await one.wait_closed()
+            await asyncio.gather(*both, return_exceptions=True)
 
     def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.create_task(serve(reader, writer))
