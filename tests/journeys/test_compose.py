@@ -96,7 +96,18 @@ def test_the_main_job_runs(deployment: Deployment, token: str, tmp_path: Path) -
         env=env, capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-3000:]
-    assert "solver and oracle pass all, nop none" in done.stdout
+    assert "demo-solver@1, demo-oracle@1 pass all, demo-nop@1 none" in done.stdout
+
+
+def test_the_gateway_comes_up_and_can_be_given_a_secret(deployment: Deployment, token: str) -> None:
+    spec = {"name": "acme/one", "provider": "acme", "upstream_id": "one", "dialect": "openai"}
+    with httpx.Client(base_url=deployment.url, headers={"Authorization": f"Bearer {token}"}, timeout=30) as http:
+        model = http.post("/v1/models", json={**spec, "base_url": "https://api.acme.example.com/v1"}).json()
+
+        def given() -> bool:
+            return http.put(f"/v1/models/{model['id']}/credential", json={"secret": "x"}).is_success
+
+        wait_until("the gateway has registered its key", given, 60, 0.5)
 
 
 def test_the_curl_journey_of_the_readme(deployment: Deployment, token: str) -> None:

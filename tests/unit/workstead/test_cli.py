@@ -81,16 +81,16 @@ class TestDemo:
         return [graded(label, score) for label, score in kinds for _ in range(3)]
 
     def test_right_verdicts(self) -> None:
-        assert demo.unexpected(self.runs(9, 0)) == []
+        assert demo.unexpected(self.runs(9, 0), demo.AGENTS) == []
 
     @pytest.mark.parametrize(("solver", "nop"), [(8, 0), (9, 9)])
     def test_wrong_verdicts(self, solver: float, nop: float) -> None:
-        assert len(demo.unexpected(self.runs(solver, nop))) == 3
+        assert len(demo.unexpected(self.runs(solver, nop), demo.AGENTS)) == 3
 
     def test_a_run_without_a_score_or_a_missing_run_is_wrong(self) -> None:
         runs = self.runs(9, 0)
-        assert demo.unexpected(runs[1:])
-        assert demo.unexpected([*runs[1:], made(phase="done", outcome="ungraded")])
+        assert demo.unexpected(runs[1:], demo.AGENTS)
+        assert demo.unexpected([*runs[1:], made(phase="done", outcome="ungraded")], demo.AGENTS)
 
 
 def test_leftovers_sees_nothing_where_nothing_is(tmp_path: Path) -> None:
