@@ -21,6 +21,7 @@ from psycopg import sql
 
 from service.models.scripted.scenario import Action, Fault, FaultKind, Scenario
 from service.supervisor.postgres import EmbeddedPostgres
+from tests.fixtures.postgres import plain_url
 from tests.journeys.jobs import Record, make_task, record, submit
 from tests.journeys.models import Lab, LabModel, lab
 
@@ -77,6 +78,7 @@ def ended(there: Lab) -> dict[str, tuple[LabModel, Record]]:
         name="echo-and-look",
         steps=[Action(run=LOOK)],
         faults=[Fault(kind=FaultKind.ECHO_KEY, turn=None, status=200)],
+        piece_chars=4096,  # a key cut in pieces by the provider itself is not recognised (docs/decisions/0014)
     )
     runs: dict[str, tuple[LabModel, str]] = {}
     for program, dialect in PROGRAMS.items():
@@ -92,7 +94,7 @@ def everything(there: Lab) -> dict[str, bytes]:
     files = [p for p in stack.data_dir.rglob("*") if p.is_file() and not p.is_symlink()]
     names = {str(p.relative_to(stack.data_dir)): p for p in files}
     found = {name: _read(path) for name, path in names.items() if not name.startswith(skipped)}
-    with psycopg.connect(EmbeddedPostgres(stack.data_dir).url) as database:
+    with psycopg.connect(plain_url(EmbeddedPostgres(stack.data_dir).url)) as database:
         query = "SELECT schemaname, tablename FROM pg_tables WHERE schemaname IN ('public', 'dbos')"
         for schema, table in database.execute(query).fetchall():
             whole = sql.SQL("SELECT t::text FROM {} t").format(sql.Identifier(schema, table))
@@ -145,6 +147,6 @@ def test_the_shell_sees_the_run_token_and_no_other_secret(
     program: str, ended: dict[str, tuple[LabModel, Record]]
 ) -> None:
     model, seen = ended[program]
-    shown = json.dumps([e["payload"] for e in seen.of("tool.result")])
+    shown = seen.output(1)
     assert "wsr_" in shown
     assert model.key not in shown
