@@ -7,12 +7,14 @@ BIN := .venv/bin
 SOURCES := $(wildcard service workstead tests migrations tools sandbox_images demo deploy)
 FAST := $(wildcard tests/unit tests/contracts tests/api tests/architecture)
 WAITING := $(wildcard tests/integration)
-SLOWER := $(wildcard tests/docker tests/images tests/journeys tests/browser)
+ENGINE := $(wildcard tests/docker tests/images)
+WHOLE := $(wildcard tests/journeys tests/browser)
 PYTEST := $(BIN)/python -m pytest
 QUICK := not docker and not images and not slow and not load
 PYTEST_FAST := $(PYTEST) -q -n 2 --dist loadfile $(FAST)
 # They wait for processes and databases more than they compute.
 PYTEST_WAITING := $(PYTEST) -q -n 3 --dist loadfile $(WAITING)
+PYTEST_WHOLE := $(PYTEST) -q -n 2 --dist loadfile $(WHOLE)
 
 .PHONY: help setup engine browser postgres check static test test-all demo serve bench mutants images record-fixtures compose schema lock faults clean
 
@@ -44,12 +46,14 @@ check: static ## static checks and the tests that need no engine and little time
 test: static images browser postgres ## everything that CI runs: check, integration, docker, images, journeys, browser
 	$(PYTEST_FAST) -m "$(QUICK)"
 	$(PYTEST_WAITING) -m "not slow and not load"
-	$(PYTEST) -m "not slow and not load" $(SLOWER)
+	$(PYTEST) -m "not slow and not load" $(ENGINE)
+	$(PYTEST_WHOLE) -m "not slow and not load"
 
 test-all: static images browser postgres ## `test` and the slow and load series
 	$(PYTEST_FAST) -m "$(QUICK)"
 	$(PYTEST_WAITING)
-	$(PYTEST) $(SLOWER)
+	$(PYTEST) $(ENGINE)
+	$(PYTEST_WHOLE)
 
 demo: images ## start the service, run real tasks, print events, verdicts and deliverables
 	$(BIN)/workstead demo

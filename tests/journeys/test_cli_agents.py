@@ -103,6 +103,7 @@ def test_a_spent_budget_is_final_for_the_program(program: str, there: Lab) -> No
     assert len(there.stack.call("GET", f"/v1/runs/{run_id}/attempts")["data"]) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_the_end_of_time_lets_the_program_sum_up(there: Lab) -> None:
     """It is told by INT and says what it used; whatever it exits with, the wall clock is the cause."""

@@ -21,6 +21,7 @@ from tests.journeys import readme
 from tests.journeys.leftovers import Leftovers
 from tests.journeys.stack import wait_until
 
+pytestmark = pytest.mark.slow
 WORKSTEAD = Path(sys.executable).with_name("workstead")
 UP_S = 900
 """The images may have to be made first."""

@@ -15,6 +15,7 @@ import pytest
 from tests.journeys.readme import ROOT
 from tests.journeys.stack import Stack, wait_until
 
+pytestmark = pytest.mark.slow
 PAGE = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
 
 

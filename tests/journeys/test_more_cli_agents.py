@@ -92,6 +92,7 @@ def test_a_key_that_is_refused_is_no_success(program: str, there: Lab) -> None:
     assert seen.run["ended_because"] not in {"completed", "wall_clock"}, seen.run
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize("program", _MARKED)
 def test_the_end_of_time_ends_it(program: str, there: Lab) -> None:

@@ -18,6 +18,8 @@ from schemathesis.specs.openapi import checks as openapi_checks
 
 from service.api.rate_limits import Rates
 from service.api.state import ApiState
+from service.store import credentials
+from service.store.sealed_box import OpeningKey
 from tests.api.helpers import Tenant, file_entry
 from tests.api.test_tenancy import everything
 
@@ -45,6 +47,9 @@ def state(state: ApiState) -> ApiState:
 
 @pytest.mark.fault(58)
 async def test_generated_requests(tenant: Tenant, other: Tenant, url: str) -> None:
+    async with tenant.state.db.transaction() as tx:
+        key = OpeningKey(bytes(range(32)))  # as if a gateway had started once: credentials can be brought
+        await credentials.register_key(tx, key.id, key.public)
     own, foreign = await everything(tenant), await everything(other)
     await tenant.seal(await tenant.start((await tenant.run())["id"]), [file_entry("output/b", b"b")])
     secrets = {v for k, v in foreign.items() if "_id" in k and k != "host_id"} | {other.project_id, other.secret}
