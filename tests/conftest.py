@@ -1,6 +1,8 @@
 """Markers from folders, needs checked before a test starts, and no sockets in unit tests."""
 
 import asyncio
+import os
+import random
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +25,11 @@ _LONGER = (
     "unit/supervisor/", "api/test_agreement.py", "api/test_events.py", "api/test_changes.py", "api/test_operations.py",
     "api/test_benchmarks.py", "api/test_tenancy.py", "api/test_task_archives.py", "contracts/",
 )  # fmt: skip
+
+
+def pytest_configure() -> None:
+    # Part of parameters' names: workers that run tests side by side must draw the same one.
+    os.environ.setdefault("CHAOS_SEED", str(random.SystemRandom().randrange(1, 1 << 32)))
 
 
 def pytest_sessionstart() -> None:
