@@ -7,6 +7,7 @@ other one's token.
 import base64
 import gzip
 import json
+import os
 import subprocess
 import zlib
 from collections.abc import Iterator
@@ -91,7 +92,8 @@ def everything(there: Lab) -> dict[str, bytes]:
     """What lies in the data directory, in the database and in the engine, by a name."""
     stack = there.stack
     skipped = ("pg/", "pg-bin")
-    files = [p for p in stack.data_dir.rglob("*") if p.is_file() and not p.is_symlink()]
+    # Warm sandboxes come and go meanwhile; `rglob` would stumble over a folder that has just gone.
+    files = [Path(folder) / name for folder, _, names in os.walk(stack.data_dir) for name in names]
     names = {str(p.relative_to(stack.data_dir)): p for p in files}
     found = {name: _read(path) for name, path in names.items() if not name.startswith(skipped)}
     with psycopg.connect(plain_url(EmbeddedPostgres(stack.data_dir).url)) as database:
@@ -109,7 +111,7 @@ def everything(there: Lab) -> dict[str, bytes]:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return path.read_bytes() if path.is_file() and not path.is_symlink() else b""
     except FileNotFoundError:
         return b""
 
