@@ -5,8 +5,6 @@ its own and is bound to a context (what it belongs to), so rows cannot be exchan
 """
 
 import hashlib
-import os
-import secrets
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
@@ -16,6 +14,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from service.domain.errors import Fault
+from service.store.key_file import key_at
 
 _VERSION = b"\x01"
 _KEY = 32
@@ -52,11 +51,7 @@ class OpeningKey:
     @classmethod
     def at(cls, path: Path) -> "OpeningKey":
         """Use the key of ``path``, made at the first call. Raises ValueError in words, OSError."""
-        if not path.exists():
-            _make_key(path)
-        if path.stat().st_mode & 0o077:
-            raise ValueError(f"{path} may be read by others: chmod 600 it")
-        return cls(path.read_bytes())
+        return cls(key_at(path))
 
     def open(self, sealed: bytes, context: str) -> bytes:
         """Raises CredentialUnreadable."""
@@ -77,19 +72,3 @@ def _raw(public: X25519PublicKey) -> bytes:
 def _cipher(shared: bytes, ephemeral: bytes, recipient: bytes) -> AESGCM:
     info = b"workstead credential" + ephemeral + recipient
     return AESGCM(HKDF(hashes.SHA256(), _KEY, salt=None, info=info).derive(shared))
-
-
-def _make_key(path: Path) -> None:
-    """Write a new key, complete before it has its name; another process may have been first."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(secrets.token_bytes(_KEY))
-        file.flush()
-        os.fsync(file.fileno())
-    try:
-        path.hardlink_to(draft)
-    except FileExistsError:
-        pass
-    finally:
-        draft.unlink()

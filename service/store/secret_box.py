@@ -1,6 +1,5 @@
 """Secrets that must be readable again (webhooks'), encrypted with a key that is a file outside the database."""
 
-import os
 import secrets
 from pathlib import Path
 
@@ -8,6 +7,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from service.domain.errors import Fault
+from service.store.key_file import key_at
 
 _VERSION = b"\x01"
 _NONCE = 12
@@ -32,11 +32,7 @@ class SecretBox:
     @classmethod
     def at(cls, path: Path) -> "SecretBox":
         """Use the key of ``path``, made at the first call. Raises ValueError in words, OSError."""
-        if not path.exists():
-            _make_key(path)
-        if path.stat().st_mode & 0o077:
-            raise ValueError(f"{path} may be read by others: chmod 600 it")
-        return cls(path.read_bytes())
+        return cls(key_at(path))
 
     def seal(self, plain: bytes, context: str) -> bytes:
         nonce = secrets.token_bytes(_NONCE)
@@ -51,19 +47,3 @@ class SecretBox:
             return self._cipher.decrypt(nonce, data, context.encode())
         except (InvalidTag, ValueError) as error:
             raise SecretUnreadable from error
-
-
-def _make_key(path: Path) -> None:
-    """Write a new key, complete before it has its name; another process may have been first."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(secrets.token_bytes(_KEY))
-        file.flush()
-        os.fsync(file.fileno())
-    try:
-        path.hardlink_to(draft)
-    except FileExistsError:
-        pass
-    finally:
-        draft.unlink()
