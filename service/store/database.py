@@ -9,13 +9,13 @@ import select
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import psycopg
 from psycopg.conninfo import make_conninfo
 from sqlalchemy import event, exc, make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
 from service.domain.errors import Conflict, Invalid, Unavailable
 
@@ -98,6 +98,12 @@ class Database:
             await connection.close()
 
     async def close(self) -> None:
+        """Close every connection; those of cancelled tasks are on their way back, and have 10 s for it."""
+        pool = cast(QueuePool, self._engine.pool)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(POOL_WAIT_S):
+                while pool.checkedout():  # noqa: ASYNC110 - the pool has no event for it
+                    await asyncio.sleep(0.005)
         await self._engine.dispose()
 
 

@@ -5,7 +5,7 @@ import json
 import socket
 import struct
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any, Self, cast
 from urllib.parse import parse_qs
@@ -98,11 +98,14 @@ async def _send(
     headers = {"content-type": out.content_type, **out.headers}
     encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": out.status, "headers": encoded, "trailers": False})
-    for piece in out.pieces:
+    for piece, last in _marked(out.pieces):
         if out.pause_s:
             await asyncio.sleep(out.pause_s)
         if transport.is_closing():
             return
+        if last and exchange is not None:
+            # Before the last piece: who has read the dialect's end may look at once, and may hang up before HTTP's end.
+            exchange.complete = out.ending == "whole"
         await send({"type": "http.response.body", "body": piece, "more_body": True})
     if out.ending != "whole":
         if exchange is not None:
@@ -111,10 +114,19 @@ async def _send(
             await _hung_up(receive, out.stall_s)
         transport.close()
         return
-    if exchange is not None:
-        # Before the last byte: who has read the whole answer may look at once.
-        exchange.complete = not transport.is_closing()
     await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _marked(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
+    """Yield each piece and whether it is the last; a piece is made only when the one before it has gone."""
+    rest = iter(pieces)
+    piece = next(rest, b"")
+    while True:
+        following = next(rest, None)
+        yield piece, following is None
+        if following is None:
+            return
+        piece = following
 
 
 async def _hung_up(receive: ASGIReceiveCallable, seconds: float) -> None:

@@ -38,6 +38,26 @@ def test_a_cut_stream_has_begun_and_lacks_its_end(provider: Scripted) -> None:
     assert not provider.requests()[-1].complete
 
 
+@pytest.mark.parametrize(
+    ("scenario", "until", "complete"), [("text", b"[DONE]\n\n", True), ("slow", b"data: {", False)]
+)
+def test_complete_is_what_somebody_read_to_the_dialects_end(
+    provider: Scripted, scenario: str, until: bytes, complete: bool
+) -> None:
+    """SDKs hang up at the dialect's end, and HTTP's own end may still be on its way then."""
+    for _ in range(20 if complete else 1):
+        url, headers = f"{provider.url}/v1/chat/completions", {"authorization": f"Bearer sk-scripted-{scenario}"}
+        with httpx.stream("POST", url, json=_CHAT, headers=headers, timeout=10) as answer:
+            got = b""
+            for piece in answer.iter_raw():
+                got += piece
+                if until in got:
+                    break
+        assert provider.requests()[-1].complete is complete
+    time.sleep(0 if complete else 2)
+    assert provider.requests()[-1].complete is complete
+
+
 def test_a_stalled_stream_says_nothing_more(provider: Scripted) -> None:
     got: list[bytes] = []
     with pytest.raises(httpx.ReadTimeout):
