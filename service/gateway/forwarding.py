@@ -86,8 +86,9 @@ class Forwarding:
         try:
             await self._tries(exchange, caller, record)
         except asyncio.CancelledError:
-            over = caller.seconds_left <= 0
-            record.fail("run_over" if over else "client_gone", provider=False)
+            if not record.whole():
+                over = caller.seconds_left <= 0
+                record.fail("run_over" if over else "client_gone", provider=False)
             raise
         except Refused as refused:
             record.status = refused.status

@@ -39,6 +39,10 @@ class Record:
     def seen(self, headers: Mapping[str, str]) -> None:
         self.provider_request_id = (headers.get("request-id") or headers.get("x-request-id") or "")[:200] or None
 
+    def whole(self) -> bool:
+        """Tell whether the answer's own end has passed; nothing more of it is read then."""
+        return self.meter is not None and self.meter.answer().complete
+
     def fail(self, error: str, *, provider: bool) -> None:
         self.error, self.provider_error = error, provider
 

@@ -70,13 +70,16 @@ class Try:
                     await self._relay(answer, redactor, idle)
                 record.cut = False
                 return trouble
+        except asyncio.CancelledError:
+            self._left()
+            raise
         except TimeoutError:
-            return self._broken("upstream_stalled", 504, final=True)
+            return await self._broken("upstream_stalled", 504, final=True)
         except EncodingUnknown:
-            return self._broken("upstream_encoding", 502, final=True)
+            return await self._broken("upstream_encoding", 502, final=True)
         except UpstreamFailed as failed:
             record.cut = failed.reason == "upstream_cut"
-            return self._broken(failed.reason, 502, final=failed.reason == "upstream_not_public")
+            return await self._broken(failed.reason, 502, final=failed.reason == "upstream_not_public")
 
     async def _judge(self, answer: UpstreamAnswer) -> Trouble | None:
         """Return what is wrong with an answer that is not to be passed on."""
@@ -138,8 +141,20 @@ class Try:
             spec=asking.model.spec,
         )
 
-    def _broken(self, reason: str, status: int, *, final: bool) -> Trouble | None:
-        """What was passed on so far stays as it is: the client sees that it was cut."""
+    def _left(self) -> None:
+        """SDKs hang up at the dialect's end, before HTTP's own: such an answer has arrived."""
+        if self.record.whole():
+            self.record.cut = False
+            self.slot.report(TryOutcome.OK)
+
+    async def _broken(self, reason: str, status: int, *, final: bool) -> Trouble | None:
+        """What was passed on so far stays as it is: the client sees that it was cut. After the answer's own end there
+        is nothing left to be cut."""
+        if self.record.whole() and self.record.passing is not None:
+            self._left()
+            await self.exchange.send(self.record.passing.end())
+            await self.exchange.end()
+            return None
         self.slot.report(TryOutcome.FAILED)
         if not self.exchange.started:
             return Trouble(status, "provider_unavailable", reason, f"the provider: {reason}", final=final)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from service.models.scripted.scenario import Fault, FaultKind
 
-Ending = Literal["whole", "cut", "reset", "stall"]
+Ending = Literal["whole", "cut", "reset", "stall", "linger"]
 _HTML = b"<!doctype html><title>Bad gateway</title><h1>502 Bad gateway</h1>\n"
 _BLOCK = 1 << 16
 
@@ -43,8 +43,9 @@ def spoilt(out: Outgoing, fault: Fault) -> Outgoing:
             return replace(out, pieces=(), ending="reset")
         case FaultKind.SLOW:
             return replace(out, pause_s=fault.seconds)
-        case FaultKind.STALL:
-            return replace(out, pieces=_half(out.pieces), ending="stall", stall_s=fault.seconds)
+        case FaultKind.STALL | FaultKind.LINGER:
+            begun = replace(out, ending="linger", stall_s=fault.seconds)
+            return begun if fault.kind is FaultKind.LINGER else replace(begun, pieces=_half(out.pieces), ending="stall")
         case FaultKind.REDIRECT:
             return Outgoing(302, (), "text/plain", {"location": fault.location})
         case FaultKind.MALFORMED:

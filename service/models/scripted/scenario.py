@@ -53,6 +53,8 @@ class FaultKind(StrEnum):
     """``seconds`` before each piece of the answer."""
     STALL = "stall"
     """The answer begins, then nothing more comes for ``seconds``."""
+    LINGER = "linger"
+    """The whole answer comes; the end of the HTTP message only after ``seconds``."""
     REDIRECT = "redirect"
     """302 to ``location``."""
     MALFORMED = "malformed"

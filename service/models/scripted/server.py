@@ -105,13 +105,14 @@ async def _send(
             return
         if last and exchange is not None:
             # Before the last piece: who has read the dialect's end may look at once, and may hang up before HTTP's end.
-            exchange.complete = out.ending == "whole"
+            exchange.complete = out.ending in {"whole", "linger"}
         await send({"type": "http.response.body", "body": piece, "more_body": True})
-    if out.ending != "whole":
-        if exchange is not None:
-            exchange.usage = None
-        if out.ending == "stall":
-            await _hung_up(receive, out.stall_s)
+    broken = out.ending in {"cut", "stall"}
+    if broken and exchange is not None:
+        exchange.usage = None
+    if out.ending in {"stall", "linger"}:
+        await _hung_up(receive, out.stall_s)
+    if broken:
         transport.close()
         return
     await send({"type": "http.response.body", "body": b"", "more_body": False})

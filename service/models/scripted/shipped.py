@@ -48,6 +48,7 @@ def _faults() -> list[Scenario]:
         _fault("reset-once", FaultKind.RESET, times=1),
         _fault("slow", FaultKind.SLOW, turn=None, seconds=0.2),
         _fault("stalled", FaultKind.STALL, turn=None),
+        _fault("lingers", FaultKind.LINGER, turn=None),
         _fault("stalled-once", FaultKind.STALL, times=1),
         _fault("redirect", FaultKind.REDIRECT, turn=None),
         _fault("malformed", FaultKind.MALFORMED, turn=None),

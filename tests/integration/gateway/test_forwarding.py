@@ -12,7 +12,7 @@ from service.gateway.limits import GatewayLimits
 from service.models.scripted.scenario import Scenario
 from service.models.scripted.server import Scripted
 from service.store.request_bodies import read_body
-from tests.integration.gateway.bench import TOKEN, GateBench, messages
+from tests.integration.gateway.bench import TOKEN, GateBench, messages, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 CHAT = {"model": "openai-1", "messages": [{"role": "user", "content": "hi"}]}
@@ -236,6 +236,51 @@ async def test_a_stalled_provider_is_given_up(database_url: str, provider: Scrip
             await client.post("/v1/messages", json=messages(stream=True))
         (row,) = await bench.ledger_of(grant)
         assert (row.error, row.provider_error, row.usage_known) == ("upstream_stalled", True, False)
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/messages", messages()),
+        ("/v1/chat/completions", {"model": "openai-1", "messages": [{"role": "user", "content": "hi"}]}),
+        ("/v1/responses", {"model": "openai-1", "input": "hi"}),
+    ],
+    ids=["messages", "chat", "responses"],
+)
+async def test_an_answer_is_whole_when_its_own_end_has_come(
+    bench: GateBench, path: str, body: dict[str, Any], stream: bool
+) -> None:
+    """SDKs hang up there; HTTP's end may be on its way, or never come."""
+    bench.key.value = "sk-scripted-lingers"
+    grant = await bench.grant()
+    client = await bench.client(grant)
+    asked = client.stream("POST", path, json={**body, "stream": stream})
+    async with asked as answer:
+        got = b""
+        async for piece in answer.aiter_raw():
+            got += piece
+            if any(end in got for end in (b"message_stop", b"[DONE]", b"response.completed")) or not stream:
+                break
+    await until(lambda: bench.endpoints.state((grant.run_id, grant.attempt)).open_requests == 0)
+    (row,) = await bench.ledger_of(grant)
+    (sent,) = bench.asked()
+    assert sent.usage is not None
+    assert (row.status, row.error, row.usage_known) == (200, None, True)
+    assert row.output_tokens == sent.usage.output_tokens
+
+
+async def test_an_end_of_http_that_never_comes_costs_nobody_anything(
+    database_url: str, provider: Scripted, tmp_path: Any
+) -> None:
+    async with GateBench.open(database_url, provider, tmp_path, GatewayLimits(stalled_s=0.5)) as bench:
+        grant = await bench.grant()
+        client = await bench.client(grant)
+        bench.begin("lingers")
+        answer = await client.post("/v1/messages", json=messages(stream=True))
+        assert b"message_stop" in answer.content
+        (row,) = await bench.ledger_of(grant)
+        assert (row.error, row.provider_error, row.usage_known) == (None, False, True)
 
 
 async def test_other_dialects_models_are_not_this_ones(bench: GateBench) -> None:
