@@ -1,4 +1,4 @@
-"""OpenCode, and the programs that few use, through the whole service; see test_cli_agents."""
+"""OpenCode, and the programs that few use, through the whole service; Claude Code and Codex are in test_cli_agents."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,15 +10,23 @@ from sandbox_images.build_host import this_machine
 from sandbox_images.catalogue import load
 from sandbox_images.engine import Engine
 from service.models.scripted.shipped import REPORT, SUMMARY
+from service.scaffolds.shipped import find
 from tests.journeys.jobs import Record, make_task, record, submit
 from tests.journeys.models import Lab, LabModel, lab
 
-# What the program itself tells apart; what was written to a cache is input for a client that does not know of it.
-PROGRAMS = {"opencode": 3, "openclaw": None, "openhands": 4, "mini-swe-agent": 4}
+PROGRAMS = {"opencode": 3, "openclaw": None, "openhands": 4, "mini-swe-agent": 4, "gemini-cli": 3}
 """Program → tools that it says it called; null: it says nothing of them."""
-KITS = {"opencode": "opencode", "openclaw": "openclaw", "openhands": "openhands", "mini-swe-agent": "mini_swe"}
+DIALECTS = {"gemini-cli": ["gemini"]}
+_BOTH = ["openai", "anthropic"]
 _RARE = [name for name in PROGRAMS if name != "opencode"]
-_MARKED = [pytest.param(name, marks=[pytest.mark.slow] if name in _RARE else []) for name in PROGRAMS]
+
+
+def _row(program: str, *others: str) -> Any:
+    return pytest.param(program, *others, marks=[pytest.mark.slow] if program in _RARE else [])
+
+
+_MARKED = [_row(program) for program in PROGRAMS]
+_SPOKEN = [_row(program, dialect) for program in PROGRAMS for dialect in DIALECTS.get(program, _BOTH)]
 KINDS = ("input_tokens", "cached_input_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens")
 
 
@@ -33,9 +41,12 @@ def kit(request: pytest.FixtureRequest) -> None:
     """The kits of rare programs are built on demand."""
     program = request.node.callspec.params["program"]
     if program in _RARE:
+        shipped = find(f"{program}@latest")
+        assert shipped is not None
+        assert shipped.kit is not None
         engine = Engine()
         try:
-            build(engine, load(), this_machine(), [f"kits/{KITS[program]}"])
+            build(engine, load(), this_machine(), [shipped.kit])
         finally:
             engine.close()
 
@@ -54,8 +65,7 @@ def ledger(seen: Record) -> dict[str, int]:
 
 
 @pytest.mark.timeout(1500)
-@pytest.mark.parametrize("dialect", ["openai", "anthropic"])
-@pytest.mark.parametrize("program", _MARKED)
+@pytest.mark.parametrize(("program", "dialect"), _SPOKEN)
 def test_delivers_the_right_bytes_and_is_measured(program: str, dialect: str, there: Lab) -> None:
     model = there.model(dialect)
     run_id = started(there, program, model, 600, settings={"effort": "max"})
@@ -87,7 +97,7 @@ def _inputs(used: dict[str, int]) -> tuple[int, int]:
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize("program", _MARKED)
 def test_a_key_that_is_refused_is_no_success(program: str, there: Lab) -> None:
-    run_id = started(there, program, there.model("openai", "e401"), 300)
+    run_id = started(there, program, there.model(DIALECTS.get(program, _BOTH)[0], "e401"), 300)
     seen = record(there.stack, run_id, 400)
     assert seen.run["ended_because"] not in {"completed", "wall_clock"}, seen.run
 
@@ -96,7 +106,8 @@ def test_a_key_that_is_refused_is_no_success(program: str, there: Lab) -> None:
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize("program", _MARKED)
 def test_the_end_of_time_ends_it(program: str, there: Lab) -> None:
-    run_id = started(there, program, there.model("openai", "sleep"), 90 if program == "openclaw" else 40)
+    model = there.model(DIALECTS.get(program, _BOTH)[0], "sleep")
+    run_id = started(there, program, model, 90 if program == "openclaw" else 40)
     seen = record(there.stack, run_id, 400)
     assert seen.run["ended_because"] == "wall_clock"
     assert seen.of("model.request")
