@@ -1,23 +1,21 @@
 """``python -m service <command>``: the processes of the service. ``workstead`` (the client's command) calls these."""
 
 import argparse
-import asyncio
-import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pydantic
 
-from service import logs, machine_check, wiring
 from service.domain.errors import WorksteadError
-from service.models.scripted import server as scripted
-from service.models.scripted.scenario_file import load
-from service.scaffolds import offline
-from service.settings import Settings
 
-_SCHEMA_DIR = Path(__file__).parents[1] / "api_schema"
+_COMMANDS = {
+    "serve": "serve:run", "api": "api:run", "worker": "worker:run", "gateway": "gateway:run", "grader": "grader:run",
+    "migrate": "upkeep:run_migrate", "gc": "upkeep:run_gc", "token": "upkeep:run_token", "check": "machine:run",
+    "scripted-provider": "tools:run_scripted", "scaffold": "tools:run_scaffold", "openapi": "tools:run_openapi",
+}  # fmt: skip
+"""Command → module of ``service.wiring`` and function, which takes the arguments and returns the exit code or None."""
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -50,61 +48,14 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _check(settings: Settings) -> list[machine_check.Tried]:
-    """Try the database and each runtime of this machine; what fails is a finding, not an exception."""
-    logs.configure("CRITICAL")
-    worker = settings.worker
-    url = settings.require_database_url() if settings.database_url else None
-
-    async def check() -> list[machine_check.Tried]:
-        found = await machine_check.try_database(url, settings.data_dir)
-        return found + await machine_check.try_sandboxes(
-            settings.data_dir, worker.docker_url, worker.images, worker.runtimes
-        )
-
-    return asyncio.run(check())
-
-
-def _scaffold(action: str, manifest: Path, log: Path | None) -> int:
-    """Print what an author wants to know; JSON lines for ``parse``. Raises ValueError, WorksteadError."""
-    try:
-        found = offline.read_manifest(manifest)
-        if action == "lint":
-            print(f"{found.name}@{found.version} is good; digest {found.digest()}")  # noqa: T201
-            return 0
-        if log is None:
-            raise ValueError("parse needs a file with the program's output")
-        for event in offline.parse_log(found, log):
-            print(json.dumps(event, ensure_ascii=False))  # noqa: T201
-    except OSError as error:
-        raise ValueError(f"{error.filename}: {error.strerror}") from None
-    return 0
-
-
 def main(argv: Sequence[str] | None = None) -> int:
+    """Return the exit code. Only what the command needs is loaded: a process holds no other's code."""
     args = _parser().parse_args(argv)
-    if args.command == "openapi":
-        return wiring.openapi(_SCHEMA_DIR, only_check=args.check)
     try:
-        if args.command == "scripted-provider":
-            scripted.serve(args.host, args.port, load(args.scenarios) if args.scenarios else (), args.scenario)
-            return 0
-        if args.command == "scaffold":
-            return _scaffold(args.action, args.manifest, args.log)
-        settings = Settings()
-        if args.command == "token":
-            print(wiring.mint_token(settings, args.project, args.scope or ["admin"], args.note))  # noqa: T201
-        elif args.command == "check":
-            for tried in _check(settings):
-                print(json.dumps(asdict(tried)))  # noqa: T201
-        elif args.command == "gc":
-            print(f"{wiring.collect_garbage(settings)} bytes freed")  # noqa: T201
-        else:
-            wiring.COMMANDS[args.command](settings)
+        return resolve_name(f"service.wiring.{_COMMANDS[args.command]}")(args) or 0
     except (WorksteadError, ValueError, pydantic.ValidationError) as error:
         print(f"workstead {args.command}: {error}", file=sys.stderr)  # noqa: T201
         return 2
-    return 0
 
 
 if __name__ == "__main__":

@@ -25,12 +25,17 @@ def upgrade() -> None:
     _create_conformance_results()
     _create_leases()
     _create_model_requests()
+    _create_service_calls()
+    _create_traced_runs()
 
 
 def downgrade() -> None:
     op.drop_column("scaffolds", "conformance")
     op.drop_column("scaffolds", "deprecated")
+    op.drop_column("runs", "kit")
     op.drop_column("runs", "provider_wait_s")
+    op.drop_column("runs", "service_cost_usd")
+    op.drop_column("runs", "service_calls")
     op.drop_column("runs", "cost_usd_all_attempts")
     op.drop_column("runs", "price_date")
     op.drop_column("runs", "cost_basis")
@@ -49,6 +54,9 @@ def downgrade() -> None:
     op.drop_column("runs", "model_id")
     op.drop_column("runs", "driver")
     op.drop_column("attempts", "provenance")
+    op.drop_table("traced_runs")
+    op.drop_index("ix_service_calls_open", table_name="service_calls")
+    op.drop_table("service_calls")
     op.drop_index("ix_model_requests_open", table_name="model_requests")
     op.drop_index("ix_model_requests_run", table_name="model_requests")
     op.drop_index("ix_model_requests_project", table_name="model_requests")
@@ -73,6 +81,7 @@ def _add_columns() -> None:
     op.add_column("runs", sa.Column("provider_tools", sa.Text(), server_default="deny", nullable=False))
     op.add_column("runs", sa.Column("replay_of", sa.Text()))
     op.add_column("runs", sa.Column("keep_on_failure_s", DOUBLE, server_default="0", nullable=False))
+    op.add_column("runs", sa.Column("kit", sa.Text()))
     op.add_column("runs", sa.Column("requests", sa.Integer(), server_default="0", nullable=False))
     op.add_column("runs", sa.Column("input_tokens", sa.BigInteger(), server_default="0", nullable=False))
     op.add_column("runs", sa.Column("cached_input_tokens", sa.BigInteger(), server_default="0", nullable=False))
@@ -83,6 +92,8 @@ def _add_columns() -> None:
     op.add_column("runs", sa.Column("cost_basis", sa.Text()))
     op.add_column("runs", sa.Column("price_date", sa.Date()))
     op.add_column("runs", sa.Column("cost_usd_all_attempts", sa.Numeric(precision=20, scale=10)))
+    op.add_column("runs", sa.Column("service_calls", sa.Integer(), server_default="0", nullable=False))
+    op.add_column("runs", sa.Column("service_cost_usd", sa.Numeric(precision=20, scale=10)))
     op.add_column("runs", sa.Column("provider_wait_s", DOUBLE, server_default="0", nullable=False))
     op.add_column("scaffolds", sa.Column("deprecated", sa.Boolean(), server_default=sa.text("false"), nullable=False))
     op.add_column("scaffolds", sa.Column("conformance", JSONB()))
@@ -142,10 +153,13 @@ def _create_images() -> None:
         sa.Column("id", sa.Text(), nullable=False),
         sa.Column("project_id", sa.Text(), nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("reference", sa.Text(), nullable=False),
+        sa.Column("reference", sa.Text()),
         sa.Column("archive", sa.Text()),
         sa.Column("state", sa.Text(), nullable=False),
+        sa.Column("content", JSONB()),
         sa.Column("report", JSONB(), server_default=sa.text("'{}'::jsonb"), nullable=False),
+        sa.Column("credential_id", sa.Text()),
+        sa.Column("private", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.Column("revision", sa.BigInteger(), server_default="1", nullable=False),
         sa.Column("created_at", TIME, server_default=NOW, nullable=False),
         sa.ForeignKeyConstraint(["project_id"], ["projects.id"], name="fk_images_project_id_projects"),
@@ -260,6 +274,7 @@ def _create_model_requests() -> None:
         sa.Column("cost_basis", sa.Text(), server_default="unknown", nullable=False),
         sa.Column("price_date", sa.Date()),
         sa.Column("server_tools", JSONB(), server_default=sa.text("'{}'::jsonb"), nullable=False),
+        sa.Column("finish_reason", sa.Text()),
         sa.Column("first_token_s", DOUBLE),
         sa.Column("total_s", DOUBLE),
         sa.Column("wait_s", DOUBLE, server_default="0", nullable=False),
@@ -280,4 +295,51 @@ def _create_model_requests() -> None:
         ["gateway_id"],
         unique=False,
         postgresql_where=sa.text("state = 'started'"),
+    )
+
+
+def _create_service_calls() -> None:
+    op.create_table(
+        "service_calls",
+        sa.Column("id", sa.Text(), nullable=False),
+        sa.Column("project_id", sa.Text(), nullable=False),
+        sa.Column("run_id", sa.Text(), nullable=False),
+        sa.Column("attempt", sa.Integer(), nullable=False),
+        sa.Column("n", sa.Integer(), nullable=False),
+        sa.Column("gateway_id", sa.Text(), nullable=False),
+        sa.Column("state", sa.Text(), server_default="started", nullable=False),
+        sa.Column("service", sa.Text(), nullable=False),
+        sa.Column("method", sa.Text(), nullable=False),
+        sa.Column("path", sa.Text(), nullable=False),
+        sa.Column("status", sa.Integer()),
+        sa.Column("error", sa.Text()),
+        sa.Column("bytes", sa.BigInteger(), server_default="0", nullable=False),
+        sa.Column("units", sa.Numeric(precision=20, scale=6)),
+        sa.Column("cost_usd", sa.Numeric(precision=20, scale=10)),
+        sa.Column("price_date", sa.Date()),
+        sa.Column("seconds", DOUBLE),
+        sa.Column("created_at", TIME, server_default=NOW, nullable=False),
+        sa.Column("finished_at", TIME),
+        sa.ForeignKeyConstraint(["project_id"], ["projects.id"], name="fk_service_calls_project_id_projects"),
+        sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name="fk_service_calls_run_id_runs", ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("id", name="pk_service_calls"),
+        sa.UniqueConstraint("run_id", "n", name="uq_service_calls_run_id"),
+    )
+    op.create_index(
+        "ix_service_calls_open",
+        "service_calls",
+        ["gateway_id"],
+        unique=False,
+        postgresql_where=sa.text("state = 'started'"),
+    )
+
+
+def _create_traced_runs() -> None:
+    op.create_table(
+        "traced_runs",
+        sa.Column("run_id", sa.Text(), nullable=False),
+        sa.Column("claimed_at", TIME, server_default=NOW, nullable=False),
+        sa.Column("traced_at", TIME),
+        sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name="fk_traced_runs_run_id_runs", ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("run_id", name="pk_traced_runs"),
     )

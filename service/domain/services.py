@@ -14,6 +14,7 @@ Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 _HEADER = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,63}")
 _TAKEN = frozenset({"host", "content-length", "transfer-encoding", "connection", "te", "upgrade", "cookie"})
 _SEGMENT = re.compile(r"[A-Za-z0-9._~!$&'()+,;=:@%-]+")
+_SLASH = re.compile("%2f", re.IGNORECASE)
 
 
 class CredentialPlace(Strict):
@@ -34,7 +35,9 @@ class CredentialPlace(Strict):
 class AllowedCall(Strict):
     methods: list[Method] = Field(default_factory=lambda: ["GET"], min_length=1, max_length=6)
     path: Annotated[str, Field(pattern=r"^/", max_length=500)] = "/**"
-    """Below the base URL. ``*`` stands for one segment, ``**`` at the end for any rest, also none."""
+    """Below the base URL. ``*`` stands for one segment, ``**`` at the end for any rest, also none. A segment with ``%2f``
+    admits that escaped slash, which nothing else does; each side of it is plain text, ``*`` or ``@*``: npm's scoped
+    packages are ``/@*%2f*``."""
 
     @field_validator("path")
     @classmethod
@@ -44,9 +47,15 @@ class AllowedCall(Strict):
             last = place == len(parts) - 1
             if (part == "**" and last) or (part == "" and last) or part == "*":
                 continue
-            if part in ("", ".", "..", "**") or "%" in part or not _SEGMENT.fullmatch(part):
-                raise ValueError("segments are plain text, * for any one, or ** at the end")
+            pieces = _SLASH.split(part)
+            wild = len(pieces) > 1
+            if not all((wild and piece in ("*", "@*")) or _is_text(piece) for piece in pieces):
+                raise ValueError("segments are plain text, * for any one, ** at the end, or such pieces around %2f")
         return path
+
+
+def _is_text(piece: str) -> bool:
+    return piece not in ("", ".", "..") and "%" not in piece and bool(_SEGMENT.fullmatch(piece))
 
 
 class ServiceSpec(Strict):
@@ -82,14 +91,16 @@ class ServiceSpec(Strict):
 def path_allowed(spec: ServiceSpec, method: str, path: str) -> bool:
     """Tell whether a call may leave. ``path`` is the raw one below the service, with its leading slash.
 
-    Refused before any pattern is looked at: empty and dotted segments, backslashes, and escapes of ``/``, ``\\``, ``.``
-    and ``%``, because an upstream may unescape them and see another path than the pattern did.
+    Refused before any pattern is looked at: empty and dotted segments, backslashes, and escapes of ``\\``, ``.`` and
+    ``%``, because an upstream may unescape them and see another path than the pattern did. An escaped ``/`` passes only
+    where a pattern has one in the same place, and each side of it is judged like a segment.
     """
     segments = path.split("/")[1:]
     if not segments:
         return False
-    plain = all(_is_plain(s) for s in segments[:-1]) and (segments[-1] == "" or _is_plain(segments[-1]))
-    return plain and any(method in call.methods and _matches(call.path.split("/")[1:], segments) for call in spec.allow)
+    pieces = [piece for segment in segments[:-1] for piece in _SLASH.split(segment)]
+    last = [] if segments[-1] == "" else _SLASH.split(segments[-1])
+    return all(_is_plain(p) for p in [*pieces, *last]) and any(method in call.methods and _matches(call.path.split("/")[1:], segments) for call in spec.allow)
 
 
 _ESCAPED = re.compile(r"%(?![0-9A-Fa-f]{2})|%(2[eEfF5]|5[cC]|00)")
@@ -101,10 +112,17 @@ def _is_plain(segment: str) -> bool:
 
 def _matches(pattern: list[str], segments: list[str]) -> bool:
     if pattern[-1] == "**":
-        head = pattern[:-1]
-        return len(segments) >= len(head) and _matches_all(head, segments[: len(head)])
-    return len(pattern) == len(segments) and _matches_all(pattern, segments)
+        head, rest = pattern[:-1], segments[len(pattern) - 1 :]
+        known = len(segments) >= len(head) and not any(_SLASH.search(segment) for segment in rest)
+        return known and all(map(_matches_one, head, segments))
+    return len(pattern) == len(segments) and all(map(_matches_one, pattern, segments))
 
 
-def _matches_all(pattern: list[str], segments: list[str]) -> bool:
-    return all(p == s or (p == "*" and s != "") for p, s in zip(pattern, segments, strict=True))
+def _matches_one(pattern: str, segment: str) -> bool:
+    wanted, given = _SLASH.split(pattern), _SLASH.split(segment)
+    return len(wanted) == len(given) and all(map(_matches_piece, wanted, given))
+
+
+def _matches_piece(wanted: str, given: str) -> bool:
+    scoped = wanted == "@*" and len(given) > 1 and given.startswith("@")
+    return wanted == given or scoped or (wanted == "*" and given != "")

@@ -7,7 +7,7 @@ from typing import Any
 
 from service.gateway.auth import Refused
 from service.gateway.limits import GatewayLimits
-from service.gateway.targets import read_path, read_query
+from service.gateway.targets import read_escaped_path, read_path, read_query
 
 DISCARD_S = 5.0
 DISCARD_BYTES = 64 << 20
@@ -36,6 +36,10 @@ class Exchange:
     def path(self) -> str:
         """Raises Refused (400)."""
         return read_path(self._scope["raw_path"], self._scope["path"])
+
+    def escaped_path(self) -> str:
+        """Return the path with escaped slashes left as they are. Raises Refused (400)."""
+        return read_escaped_path(self._scope["raw_path"])
 
     def query(self) -> dict[str, str]:
         """Raises Refused (400)."""

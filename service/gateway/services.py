@@ -82,7 +82,7 @@ class GatewayServices:
 
     async def serve(self, exchange: Exchange, caller: Caller) -> None:
         """Raises Refused, ClientGone, Unavailable."""
-        name, path = service_calls.split(exchange.path())
+        name, path = service_calls.split(exchange.escaped_path())
         row = await self._find(caller, name)
         secret = await self._secret(row)
         url = service_calls.target(row.spec, exchange.method, path, exchange.raw_query, secret)

@@ -131,6 +131,7 @@ class RunRow(Row):
     derived_from: str | None
     limits: Limits
     environment: str
+    kit: str | None
     runtime: str | None
     labels: dict[str, str]
     flags: tuple[str, ...]
@@ -171,6 +172,8 @@ class RunRow(Row):
     cost_basis: CostBasis | None
     price_date: date | None
     cost_usd_all_attempts: Decimal | None
+    service_calls: int
+    service_cost_usd: Decimal | None
     provider_wait_s: float
     plan: str
     verdict_state: VerdictState
@@ -416,6 +419,7 @@ class NewRun:
     provider_tools: ProviderTools = ProviderTools.DENY
     replay_of: str | None = None
     keep_on_failure_s: float = 0.0
+    kit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from service.domain.breakers import BreakerState
 from service.domain.credentials import Purpose
+from service.domain.images import ImageContent, ImageState
 from service.domain.models import ModelSpec
 from service.domain.services import ServiceSpec
 from service.store.rows import Converters, Json, Row
@@ -95,3 +96,22 @@ class ConformanceRow(Row):
     """pass | fail | skipped"""
     detail: Json
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ImageRow(Row):
+    """An image that a project brought; what it is made of never changes."""
+
+    id: str
+    project_id: str
+    name: str
+    reference: str | None
+    archive: str | None
+    state: ImageState
+    content: ImageContent | None
+    report: Json
+    credential_id: str | None
+    private: bool
+    revision: int
+    created_at: datetime
+    CONVERT: ClassVar[Converters] = {"state": ImageState, "content": ImageContent.model_validate}

@@ -47,6 +47,7 @@ class Settlement:
     cost: Cost = field(default_factory=Cost)
     reported_model: str | None = None
     provider_request_id: str | None = None
+    finish_reason: str | None = None
     server_tools: Mapping[str, int] = field(default_factory=dict[str, int])
     denied_tools: Sequence[str] = ()
     first_token_s: float | None = None
@@ -95,6 +96,7 @@ class ModelRequestRow(Row):
     cost_basis: CostBasis
     price_date: date | None
     server_tools: Json
+    finish_reason: str | None
     first_token_s: float | None
     total_s: float | None
     wait_s: float

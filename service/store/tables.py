@@ -187,6 +187,7 @@ runs = Table(
     Column("provider_tools", Text, nullable=False, server_default="deny"),
     Column("replay_of", Text),  # run whose cassette answers
     Column("keep_on_failure_s", DOUBLE, nullable=False, server_default="0"),
+    Column("kit", Text),  # image that its host must have beside the environment
     # What the latest attempt took, as far as the ledger has settled it; dollars are null while none is known.
     Column("requests", Integer, nullable=False, server_default="0"),
     Column("input_tokens", BigInteger, nullable=False, server_default="0"),
@@ -195,7 +196,10 @@ runs = Table(
     Column("output_tokens", BigInteger, nullable=False, server_default="0"),
     Column("reasoning_tokens", BigInteger, nullable=False, server_default="0"),
     Column("cost_usd", Numeric(20, 10)), Column("cost_basis", Text), Column("price_date", Date),
-    Column("cost_usd_all_attempts", Numeric(20, 10)),
+    Column("cost_usd_all_attempts", Numeric(20, 10)),  # models and services
+    # Calls of the latest attempt to gateway services, and what those with a price cost.
+    Column("service_calls", Integer, nullable=False, server_default="0"),
+    Column("service_cost_usd", Numeric(20, 10)),
     Column("provider_wait_s", DOUBLE, nullable=False, server_default="0"),
     Column("plan", Text, nullable=False, server_default="task@1"),
     Column("verdict_state", Text, nullable=False, server_default="pending"),

@@ -102,6 +102,7 @@ model_requests = Table(
     Column("cost_usd", Numeric(20, 10)), Column("cost_basis", Text, nullable=False, server_default="unknown"),
     Column("price_date", Date),
     Column("server_tools", JSONB, nullable=False, server_default=text("'{}'::jsonb")),  # provider-side tool → uses
+    Column("finish_reason", Text),  # in the dialect's own words
     Column("first_token_s", DOUBLE), Column("total_s", DOUBLE), Column("wait_s", DOUBLE, nullable=False, server_default="0"),
     Column("request_blob", Text), Column("response_blob", Text),  # redacted bodies
     Column("cassette", JSONB),  # key, nth, timing of chunks: what a replay needs beside the bodies
@@ -109,6 +110,28 @@ model_requests = Table(
     Index("ix_model_requests_run", "run_id", "n"),
     Index("ix_model_requests_project", "project_id", "created_at"),
     Index("ix_model_requests_open", "gateway_id", postgresql_where=text("state = 'started'")),
+)  # fmt: skip
+
+# The same for calls of runs to gateway services: the price is taken when a call leaves.
+service_calls = Table(
+    "service_calls", metadata,
+    Column("id", Text, primary_key=True),
+    project(),
+    Column("run_id", Text, ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("n", Integer, nullable=False),  # of the run, from 1
+    Column("gateway_id", Text, nullable=False),
+    Column("state", Text, nullable=False, server_default="started"),  # started | finished
+    Column("service", Text, nullable=False),
+    Column("method", Text, nullable=False), Column("path", Text, nullable=False),  # below the service, without a query
+    Column("status", Integer), Column("error", Text),
+    Column("bytes", BigInteger, nullable=False, server_default="0"),
+    Column("units", Numeric(20, 6)),  # what the price counts; null = calls only
+    Column("cost_usd", Numeric(20, 10)), Column("price_date", Date),
+    Column("seconds", DOUBLE),
+    created(), time("finished_at"),
+    UniqueConstraint("run_id", "n"),
+    Index("ix_service_calls_open", "gateway_id", postgresql_where=text("state = 'started'")),
 )  # fmt: skip
 
 breakers = Table(
@@ -146,10 +169,13 @@ images = Table(
     Column("id", Text, primary_key=True),
     project(),
     Column("name", Text, nullable=False),
-    Column("reference", Text, nullable=False),  # image id or name@digest
+    Column("reference", Text),  # registry/name@digest; null = uploaded
     Column("archive", Text),  # sha256 of the uploaded archive's blob
     Column("state", Text, nullable=False),  # pending | ready | refused
+    Column("content", JSONB),  # domain.images.ImageContent once it is known
     Column("report", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
+    Column("credential_id", Text),  # of the registry, until it was fetched
+    Column("private", Boolean, nullable=False, server_default=text("false")),
     Column("revision", BigInteger, nullable=False, server_default="1"),
     created(),
     UniqueConstraint("project_id", "name"),
@@ -164,4 +190,12 @@ conformance_results = Table(
     Column("detail", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
     created(),
     PrimaryKeyConstraint("scaffold_id", "case_name"),
+)  # fmt: skip
+
+# Finished runs whose trace went to a collector, or is on its way there.
+traced_runs = Table(
+    "traced_runs", metadata,
+    Column("run_id", Text, ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("claimed_at", created().type, nullable=False, server_default=func.clock_timestamp()),
+    time("traced_at"),  # null: on its way
 )  # fmt: skip

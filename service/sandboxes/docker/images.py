@@ -7,9 +7,10 @@ an image id that the operator has let in. Containers are made by id, so that a t
 import re
 import time
 from collections.abc import Collection, Mapping
-from posixpath import normpath
 from typing import Any
 
+from service.domain.errors import Invalid
+from service.domain.images import check_config
 from service.sandboxes.contract import SandboxGone, SandboxRefused
 from service.sandboxes.docker.engine import Engine
 from service.sandboxes.docker.facts import IMAGE_LABEL, LABEL_PREFIX, ImageFacts, KitFacts, words
@@ -18,8 +19,6 @@ from service.sandboxes.docker.unstarted import unstarted
 OWN_REPOSITORY = "workstead/"
 RESOLVED_S = 30.0
 MAX_RESOLVED = 256
-MAX_VOLUMES = 16
-MAX_ENV = 256
 INTERPRETERS = ("/usr/local/bin/python3", "/usr/bin/python3", "/bin/python3")
 KIT_INTERPRETERS = ("/opt/kit/bin/python3", "/opt/kit/python/bin/python3")
 KIT_LOADER = "/opt/kit/lib/ld.so"
@@ -29,7 +28,6 @@ GLIBC_LOADER, MUSL_LOADER = "/lib64/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.
 _ID = re.compile(r"^sha256:[0-9a-f]{64}$")
 _TAG = re.compile(r"^workstead/[a-z0-9][a-z0-9._/-]*:[A-Za-z0-9._-]+$")
 _NAME = re.compile(r"^[a-z0-9][a-z0-9._/-]*$")
-_FORBIDDEN_DIRS = ("/proc", "/sys", "/dev")
 
 
 class Images:
@@ -144,22 +142,7 @@ def metadata(inspected: Mapping[str, Any], has: Collection[str] = ()) -> ImageFa
 
 def check_acceptable(inspected: Mapping[str, Any]) -> None:
     """Raise SandboxRefused for metadata that no override makes harmless (or that nobody sane has)."""
-    config: Mapping[str, Any] = inspected.get("Config") or {}
-    _check_path("WORKDIR", str(config.get("WorkingDir") or "/"))
-    volumes = words(config.get("Volumes"))
-    if len(volumes) > MAX_VOLUMES or len(words(config.get("Env"))) > MAX_ENV:
-        raise SandboxRefused("image_refused", f"over {MAX_VOLUMES} volumes or {MAX_ENV} variables")
-    for path in volumes:
-        _check_path("VOLUME", path)
-        if path == "/" or any(path.startswith(p) for p in ("/run/workstead", "/workspace/", "/opt/kit/")):
-            raise SandboxRefused("image_refused", f"VOLUME {path!r} lies over a path of ours")
-    if config.get("OnBuild"):
-        raise SandboxRefused("image_refused", "ONBUILD instructions are not accepted")
-
-
-def _check_path(what: str, path: str) -> None:
-    under = any(path == d or path.startswith(d + "/") for d in _FORBIDDEN_DIRS)
-    if not path.startswith("/") or normpath(path) != path or under or len(path) > 255:
-        raise SandboxRefused("image_refused", f"{what} {path!r} is not a clean absolute path outside /proc, /sys, /dev")
-    if not path.isprintable() or any(c in path for c in ":,;'\"\\"):
-        raise SandboxRefused("image_refused", f"{what} {path!r} holds characters that are not accepted")
+    try:
+        check_config(inspected.get("Config") or {})
+    except Invalid as error:
+        raise SandboxRefused(error.type, error.detail) from error

@@ -1,0 +1,46 @@
+"""The grader: gradings, integrity reports, operations."""
+
+import argparse
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+
+from service.gateway.place import OWN, TOKEN
+from service.lifecycle.grade import GradeContext
+from service.lifecycle.operations.contract import OperationContext, OwnWay
+from service.sandboxes.docker.room_host import open_rooms
+from service.sandboxes.docker.rooms import EngineRooms, RoomsConfig
+from service.settings import Settings
+from service.store.blobs import BlobStore
+from service.wiring.process import crash_points, database, run_process, signalled
+from service.workers.grader import grading_queue
+from service.workers.integrity import integrity_queue
+from service.workers.jobs import JobsConfig, run_jobs
+from service.workers.operations import operation_queue
+
+
+def run(_: argparse.Namespace) -> None:
+    run_process(_grader)
+
+
+async def _grader(settings: Settings, stack: AsyncExitStack) -> None:
+    db, notifications = await database(settings, stack)
+    rooms = await stack.enter_async_context(_rooms(settings))
+    blobs, crash = BlobStore(settings.blob_dir), crash_points(settings)
+    context = GradeContext(db, blobs, crash=crash, rooms=rooms)
+    queues = [
+        grading_queue(context, settings.grader.concurrency),
+        integrity_queue(context.for_report),
+        operation_queue(OperationContext(db, blobs, crash, gateway=_own_way(settings)), settings.grader.operations),
+    ]
+    await run_jobs(db, notifications, queues, JobsConfig(), signalled())
+
+
+def _own_way(settings: Settings) -> OwnWay:
+    return OwnWay(settings.gateway_dir / OWN, settings.gateway_dir / TOKEN)
+
+
+def _rooms(settings: Settings) -> AbstractAsyncContextManager[EngineRooms | None]:
+    config = RoomsConfig(settings.grader.rooms, tuple(settings.grader.code_runtimes))
+    worker = settings.worker
+    return open_rooms(
+        settings.data_dir, settings.deployment_id(), config, docker_url=worker.docker_url, images=worker.images
+    )
