@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from service.domain.images import MAX_VOLUMES
 from service.sandboxes.contract import SandboxRefused
-from service.sandboxes.docker.images import GLIBC_LOADER, MAX_VOLUMES, MUSL_LOADER, check_acceptable, metadata
+from service.sandboxes.docker.images import GLIBC_LOADER, MUSL_LOADER, check_acceptable, metadata
 
 
 def image(**config: Any) -> dict[str, Any]:
