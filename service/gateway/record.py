@@ -61,7 +61,7 @@ class Record:
             status=self.status, error=self.error, provider_error=self.provider_error, tries=max(1, self.tries),
             usage=usage, cost=cost, reported_model=answer and answer.reported_model,
             provider_request_id=(answer and answer.provider_request_id) or self.provider_request_id,
-            server_tools=tools, denied_tools=[tool.name for tool in self.asking.denied],
+            finish_reason=answer and answer.finish_reason, server_tools=tools, denied_tools=[tool.name for tool in self.asking.denied],
             first_token_s=self.first_token_s, total_s=time.monotonic() - self.began, wait_s=self.wait_s,
             cassette=self.passing.recording.cassette() if self.passing and self.passing.recording.limit else None,
             note=self.note,

@@ -212,9 +212,11 @@ async def _make_attempt(tx: Tx, host: HostRow, run: RowMapping) -> AttemptRow:
     attempt = (await tx.execute(attempts.insert().values(values).returning(attempts))).mappings().one()
     waited = func.greatest(0, func.extract("epoch", func.clock_timestamp() - runs.c.queued_at))
     cleared = dict.fromkeys(
-        ("started_at", "deadline_at", "ended_at", "ended_because", "provision_s", "wall_s", "doing")
+        ("started_at", "deadline_at", "ended_at", "ended_because", "provision_s", "wall_s", "doing", "service_cost_usd")
     )
-    changed = await change_phase(tx, run, Phase.PROVISIONING, attempt=attempt["n"], queue_s=waited, **cleared)
+    changed = await change_phase(
+        tx, run, Phase.PROVISIONING, attempt=attempt["n"], queue_s=waited, service_calls=0, **cleared
+    )
     payload = {"attempt": attempt["n"], "host": host.id, "sandbox": None, "runtime": values["runtime"]}
     await append_own(tx, changed, EventType.ATTEMPT_STARTED, payload)
     return AttemptRow.of(attempt)

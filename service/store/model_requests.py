@@ -37,7 +37,7 @@ _ASKING = (AttemptState.CLAIMED, AttemptState.BOUND, AttemptState.RUNNING)
 _TOKENS = tuple(TokenUsage.model_fields)
 _IN_EVENTS = (
     "purpose", "model_id", "provider", "dialect", "route", "requested_model", "reported_model", "streaming", "status",
-    "error", "provider_error", "tries", "usage_known", *_TOKENS, "cost_basis", "first_token_s", "total_s", "wait_s",
+    "error", "provider_error", "tries", "finish_reason", "usage_known", *_TOKENS, "cost_basis", "first_token_s", "total_s", "wait_s",
 )  # fmt: skip
 
 
@@ -181,7 +181,11 @@ def _columns(end: Settlement) -> dict[str, Any]:
     same = ("status", "error", "provider_error", "tries", "reported_model", "provider_request_id", "first_token_s",
             "total_s", "wait_s", "request_blob", "response_blob", "cassette")  # fmt: skip
     values = {name: getattr(end, name) for name in same} | {name: getattr(usage, name) for name in _TOKENS}
-    told = {"reported_model": end.reported_model, "provider_request_id": end.provider_request_id}
+    told = {
+        "reported_model": end.reported_model,
+        "finish_reason": end.finish_reason,
+        "provider_request_id": end.provider_request_id,
+    }
     values |= clean_json(told) | {"server_tools": clean_json(dict(end.server_tools))}
     cost = {"cost_usd": end.cost.usd, "cost_basis": end.cost.basis, "price_date": end.cost.price_date}
     times = {"finished_at": func.clock_timestamp(), "state": "finished", "usage_known": end.usage is not None}

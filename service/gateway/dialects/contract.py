@@ -90,6 +90,8 @@ class Answer:
     """Error type that the provider sent inside a 200 stream."""
     complete: bool = False
     """The answer's own end was seen (``message_stop``, ``[DONE]``, ``response.completed``, a whole JSON body …)."""
+    finish_reason: str | None = None
+    """Why the model stopped, in the dialect's own words; null: not told."""
     overloaded: bool = False
     """The error is the provider's state, not this request's fault: worth another try."""
 

@@ -21,6 +21,7 @@ class AnthropicTally:
         self._model: str | None = None
         self._id: str | None = None
         self._error: str | None = None
+        self._finish: str | None = None
         self._blocks = Counter[str]()
 
     def event(self, name: bytes, data: bytes) -> None:
@@ -52,6 +53,7 @@ class AnthropicTally:
             server_tools=self._tools(),
             error=self._error,
             complete=self._complete,
+            finish_reason=self._finish,
             overloaded=self._error in _STATE_ERRORS,
         )
 
@@ -66,6 +68,7 @@ class AnthropicTally:
                 self._started = True
             case "message_delta":
                 self._update(event.get("usage"))
+                self._finish = text(mapping(event.get("delta")).get("stop_reason")) or self._finish
                 self._told = True
             case "message_stop":
                 self._complete = True
@@ -76,6 +79,7 @@ class AnthropicTally:
 
     def _open(self, message: Mapping[str, Any]) -> None:
         self._model, self._id = text(message.get("model")), text(message.get("id"))
+        self._finish = text(message.get("stop_reason"))
         self._update(message.get("usage"))
 
     def _update(self, usage: object) -> None:

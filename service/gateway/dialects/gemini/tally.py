@@ -19,6 +19,7 @@ class GeminiTally:
         self._model: str | None = None
         self._id: str | None = None
         self._error: str | None = None
+        self._finish: str | None = None
         self._ran = Counter[str]()
         self._searches: set[str] = set()
         self._pages: set[str] = set()
@@ -43,6 +44,7 @@ class GeminiTally:
             server_tools=self._tools(),
             error=self._error,
             complete=self._complete,
+            finish_reason=self._finish,
             overloaded=self._error in _STATE,
         )
 
@@ -64,6 +66,7 @@ class GeminiTally:
             if "executableCode" in mapping(part):
                 self._ran["code_execution"] += 1
         self._complete = self._complete or candidate.get("finishReason") is not None
+        self._finish = text(candidate.get("finishReason")) or self._finish
         grounding = mapping(candidate.get("groundingMetadata"))
         self._searches.update(q for q in items(grounding.get("webSearchQueries")) if isinstance(q, str))
         pages = items(mapping(candidate.get("urlContextMetadata")).get("urlMetadata"))

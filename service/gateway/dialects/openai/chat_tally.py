@@ -10,7 +10,7 @@ from service.gateway.dialects.openai.errors import error_of, is_state
 from service.gateway.dialects.openai.usage import chat_usage
 from service.gateway.dialects.reading import items, mapping, text
 
-_WORTH_READING = (b'"usage"', b'"error"', b'"url_citation"')
+_WORTH_READING = (b'"usage"', b'"error"', b'"url_citation"', b'"finish_reason":"', b'"finish_reason": "')
 
 
 class ChatTally:
@@ -20,6 +20,7 @@ class ChatTally:
         self._model: str | None = None
         self._id: str | None = None
         self._error: str | None = None
+        self._finish: str | None = None
 
     def event(self, name: bytes, data: bytes) -> None:
         del name
@@ -44,6 +45,7 @@ class ChatTally:
             server_tools={"web_search": 1} if self._searched else {},
             error=self._error,
             complete=self._complete,
+            finish_reason=self._finish,
             overloaded=is_state(self._error),
         )
 
@@ -57,6 +59,7 @@ class ChatTally:
 
     def _choice(self, choice: Mapping[str, Any]) -> None:
         said = mapping(choice.get("delta")) or mapping(choice.get("message"))
+        self._finish = text(choice.get("finish_reason")) or self._finish
         self._started = self._started or any(value for key, value in said.items() if key != "role")
         notes = items(said.get("annotations"))
         self._searched = self._searched or any(mapping(n).get("type") == "url_citation" for n in notes)

@@ -29,6 +29,7 @@ class ResponsesTally:
         self._model: str | None = None
         self._id: str | None = None
         self._error: str | None = None
+        self._finish: str | None = None
         self._calls = Counter[str]()
 
     def event(self, name: bytes, data: bytes) -> None:
@@ -56,6 +57,7 @@ class ResponsesTally:
             server_tools=dict(self._calls),
             error=self._error,
             complete=self._complete,
+            finish_reason=self._finish,
             overloaded=is_state(self._error),
         )
 
@@ -78,9 +80,17 @@ class ResponsesTally:
         self._model = text(response.get("model")) or self._model
         self._id = text(response.get("id")) or self._id
         self._error = error_of(response.get("error")) or self._error
+        self._finish = _finish(response) or self._finish
         self._usage = responses_usage(mapping(response.get("usage"))) or self._usage
         # The same items came one by one before, unless the stream began late or was none.
         self._calls |= _calls(items(response.get("output")))
+
+
+def _finish(response: Mapping[str, Any]) -> str | None:
+    """Return the reason of an incomplete answer, else how the answer stands; null while it goes on."""
+    status = text(response.get("status"))
+    reason = text(mapping(response.get("incomplete_details")).get("reason"))
+    return reason or (status if status not in ("in_progress", "queued") else None)
 
 
 def _calls(output: list[Any]) -> Counter[str]:
