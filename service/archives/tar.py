@@ -5,14 +5,15 @@ and yet holds no thread while a client is slow.
 """
 
 from collections.abc import Generator
+from dataclasses import replace
 
 from service.archives.contract import PIECE, Sink, entry_of, malformed, unsafe
 from service.archives.meter import Meter
 from service.archives.names import Names
-from service.archives.tar_extended import Extension, long_name, read_pax
+from service.archives.tar_extended import Extension, long_link, long_name, read_pax
 from service.archives.tar_header import BLOCK, TarHeader, read_header
 
-_FILE, _DIRECTORY = (b"0", b"\0"), b"5"
+FILE, DIRECTORY, HARD_LINK, SYMBOLIC_LINK = (b"0", b"\0"), b"5", b"1", b"2"
 _PAX, _PAX_GLOBAL, _LONG_NAME, _LONG_LINK = b"x", b"g", b"L", b"K"
 _EXTENDED = (_PAX, _PAX_GLOBAL, _LONG_NAME, _LONG_LINK)
 _REFUSED = {
@@ -66,30 +67,37 @@ class TarReader:
         self._meter.header(header.size, header.name)
         data = yield from self._take(header.size)
         yield from self._padding(header.size)
-        if header.kind == _LONG_LINK:  # of a link, which is refused when it comes
-            return before
         if header.kind == _PAX_GLOBAL:
             read_pax(data, everywhere=True)
             return before
-        if before != Extension():
+        linked = header.kind == _LONG_LINK
+        if (before.link is not None) if linked else (replace(before, link=None) != Extension()):
             raise malformed("an entry has two extended headers")
-        return long_name(data) if header.kind == _LONG_NAME else read_pax(data, everywhere=False)
+        if linked:
+            return replace(before, link=long_link(data).link)
+        found = long_name(data) if header.kind == _LONG_NAME else read_pax(data, everywhere=False)
+        return replace(found, link=before.link if found.link is None else found.link)
 
     def _entry(self, header: TarHeader, extension: Extension) -> Step:
         name, size = extension.path_of(header), extension.size_of(header)
-        if header.kind == _DIRECTORY:
+        if header.kind == DIRECTORY:
             if size:
                 raise malformed("a directory has content", name)
             self._names.directory(name)
             return
-        if header.kind not in _FILE:
-            what = _REFUSED.get(header.kind, "of a kind that is not known")
-            raise unsafe(f"is {what}; only files and directories are taken", name)
+        if header.kind not in FILE:
+            self._other(header, extension)
+            return
         self._meter.member(size, name)
         self._sink.begin(entry_of(self._names.file(name), size, header.mode, extension.mtime_of(header)))
         yield from self._copy(size)
         self._sink.end()
         yield from self._padding(size)
+
+    def _other(self, header: TarHeader, extension: Extension) -> None:
+        """What is neither a file nor a directory."""
+        what = _REFUSED.get(header.kind, "of a kind that is not known")
+        raise unsafe(f"is {what}; only files and directories are taken", extension.path_of(header))
 
     def _copy(self, size: int) -> Step:
         while size:

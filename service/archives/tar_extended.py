@@ -21,6 +21,9 @@ class Extension:
     path: bytes | None = None
     size: int | None = None
     mtime: float | None = None
+    link: bytes | None = None
+    capable: bool = False
+    """The file has capabilities of its own, as a setuid one has."""
 
     def path_of(self, header: TarHeader) -> bytes:
         return header.name if self.path is None else self.path
@@ -30,6 +33,9 @@ class Extension:
         if self.size is not None and header.size not in (*_UNTOLD, self.size):
             raise malformed("the size in the PAX header is not that in the header", self.path_of(header))
         return header.size if self.size is None else self.size
+
+    def link_of(self, header: TarHeader) -> bytes:
+        return header.link if self.link is None else self.link
 
     def mtime_of(self, header: TarHeader) -> float:
         return float(header.mtime) if self.mtime is None else self.mtime
@@ -49,11 +55,16 @@ def read_pax(data: bytes, *, everywhere: bool) -> Extension:
         if records.keys() & {b"path", b"size", b"linkpath"}:
             raise malformed("a global PAX header names one file")
         return Extension()
-    return Extension(records.get(b"path"), _size(records), _mtime(records))
+    capable = b"SCHILY.xattr.security.capability" in records
+    return Extension(records.get(b"path"), _size(records), _mtime(records), records.get(b"linkpath"), capable)
 
 
 def long_name(data: bytes) -> Extension:
     return Extension(path=terminated(data))
+
+
+def long_link(data: bytes) -> Extension:
+    return Extension(link=terminated(data))
 
 
 def _records(data: bytes) -> dict[bytes, bytes]:

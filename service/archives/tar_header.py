@@ -19,6 +19,8 @@ class TarHeader:
     mtime: int
     kind: bytes
     """One byte: the typeflag."""
+    link: bytes = b""
+    """What a link points to."""
 
 
 def read_header(block: bytes) -> TarHeader:
@@ -36,6 +38,7 @@ def read_header(block: bytes) -> TarHeader:
         size=_number(block[124:136], "size"),
         mtime=_signed(block[136:148]),
         kind=block[156:157],
+        link=block[157:257].partition(b"\0")[0],
     )
 
 
