@@ -89,6 +89,9 @@ class GraderSettings(BaseModel):
     """Most gradings at once in this process."""
     operations: int = Field(default=2, ge=1, le=64)
     """Most operations (imports …) at once in this process."""
+    provider_host: str = Field(default="127.0.0.1", pattern=r"^[A-Za-z0-9._-]{1,253}$")
+    """Name or address of this process as the gateway reaches it, for the scripted provider of conformance runs; with
+    another one than the default it listens on all addresses."""
     rooms: int = Field(default=4, ge=1, le=256)
     """Most sandboxes at once of this process, for methods that run or open what was delivered."""
     code_runtimes: list[str] = Field(default_factory=lambda: ["runsc-planted", "runc"], min_length=1)

@@ -58,6 +58,18 @@ def _is_text(piece: str) -> bool:
     return piece not in ("", ".", "..") and "%" not in piece and bool(_SEGMENT.fullmatch(piece))
 
 
+class UnitPrice(Strict):
+    """A price by what a call asks for, read from its JSON body before it leaves: images, characters, seconds."""
+
+    field: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
+    """Of the body's object: ``n`` of images, ``input`` of speech, ``seconds`` of a video."""
+    counts: Literal["number", "characters"] = "number"
+    """The field's number (1 where it is missing), or the length of its text."""
+    usd: Money
+    per: int = Field(default=1, ge=1, le=1_000_000_000)
+    """How many units ``usd`` is for."""
+
+
 class ServiceSpec(Strict):
     """A service of the gateway, reachable in a sandbox as ``/services/<name>/…``."""
 
@@ -71,6 +83,8 @@ class ServiceSpec(Strict):
     """Further headers for the upstream; no credentials."""
     price_per_call_usd: Money | None = None
     """Null: not known, never free."""
+    price_per_unit: UnitPrice | None = None
+    """Beside the price per call, for calls with a body."""
     price_as_of: date | None = None
     max_calls_per_run: int | None = Field(default=None, ge=0, le=10_000_000)
     """Over all attempts of a run."""
@@ -100,7 +114,9 @@ def path_allowed(spec: ServiceSpec, method: str, path: str) -> bool:
         return False
     pieces = [piece for segment in segments[:-1] for piece in _SLASH.split(segment)]
     last = [] if segments[-1] == "" else _SLASH.split(segments[-1])
-    return all(_is_plain(p) for p in [*pieces, *last]) and any(method in call.methods and _matches(call.path.split("/")[1:], segments) for call in spec.allow)
+    return all(_is_plain(p) for p in [*pieces, *last]) and any(
+        method in call.methods and _matches(call.path.split("/")[1:], segments) for call in spec.allow
+    )
 
 
 _ESCAPED = re.compile(r"%(?![0-9A-Fa-f]{2})|%(2[eEfF5]|5[cC]|00)")

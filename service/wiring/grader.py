@@ -26,10 +26,13 @@ async def _grader(settings: Settings, stack: AsyncExitStack) -> None:
     rooms = await stack.enter_async_context(_rooms(settings))
     blobs, crash = BlobStore(settings.blob_dir), crash_points(settings)
     context = GradeContext(db, blobs, crash=crash, rooms=rooms)
+    background = OperationContext(
+        db, blobs, crash, provider_host=settings.grader.provider_host, gateway=_own_way(settings)
+    )
     queues = [
         grading_queue(context, settings.grader.concurrency),
         integrity_queue(context.for_report),
-        operation_queue(OperationContext(db, blobs, crash, gateway=_own_way(settings)), settings.grader.operations),
+        operation_queue(background, settings.grader.operations),
     ]
     await run_jobs(db, notifications, queues, JobsConfig(), signalled())
 

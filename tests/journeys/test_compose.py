@@ -111,6 +111,16 @@ def test_the_gateway_comes_up_and_can_be_given_a_secret(deployment: Deployment, 
         wait_until("the gateway has registered its key", given, 60, 0.5)
 
 
+@pytest.mark.timeout(300)
+def test_conformance_finds_its_provider_across_containers(deployment: Deployment, token: str) -> None:
+    """Sandbox → gateway's container → scripted provider in the grader's."""
+    env = {**os.environ, "WORKSTEAD_URL": deployment.url, "WORKSTEAD_TOKEN": token}
+    command = [WORKSTEAD, "scaffolds", "conformance", "tool-agent@1", "--case", "success", "--json"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-3000:]
+    assert json.loads(done.stdout)["result"] == "pass"
+
+
 def test_the_curl_journey_of_the_readme(deployment: Deployment, token: str) -> None:
     done = readme.run(readme.of("The service by hand"), deployment.url, token)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-3000:]

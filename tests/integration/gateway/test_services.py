@@ -132,6 +132,14 @@ async def test_the_key_goes_in_outside_and_does_not_come_back(rig: Rig) -> None:
     assert SECRET not in str(call)
 
 
+async def test_scoped_packages_of_npm_are_reached(rig: Rig) -> None:
+    client = await rig.client(allow=[{"path": "/@*%2f*"}, {"path": "/**"}])
+    for path in ("/@scope%2fname", "/@scope/name/-/name-1.0.0.tgz"):
+        assert (await client.get(f"/services/search{path}")).status_code == 200
+    assert [asked["path"] for asked in rig.somewhere.asked] == ["/v2/@scope%2fname", "/v2/@scope/name/-/name-1.0.0.tgz"]
+    assert (await client.get("/services/search/@scope%2fname%2f-")).status_code == 403
+
+
 @pytest.mark.fault(42)
 @pytest.mark.parametrize(
     ("method", "path", "status"),
@@ -142,7 +150,9 @@ async def test_the_key_goes_in_outside_and_does_not_come_back(rig: Rig) -> None:
         ("GET", "/services/other/web/1", 404),
         ("GET", "/services/search", 404),
         ("GET", "/services/search/web/%2e%2e", 400),
-        ("GET", "/services/search/web/a%2fb", 400),
+        ("GET", "/services/search/web/a%2fb", 403),
+        ("GET", "/services/search%2fweb/1", 404),
+        ("GET", "/services/search/web/a%2f%2e%2e", 400),
     ],
 )
 async def test_nothing_else_leaves(rig: Rig, method: str, path: str, status: int) -> None:

@@ -62,10 +62,50 @@ def test_nothing_else_leaves(method: str, path: str) -> None:
     assert not path_allowed(SEARCH, method, path)
 
 
-@pytest.mark.parametrize("path", ["items", "/a/**/b", "/../a", "/a//b", "/a%2fb", "/a b", "/a/x*"])
+@pytest.mark.parametrize(
+    "path",
+    ["items", "/a/**/b", "/../a", "/a//b", "/a%20b", "/a b", "/a/x*", "/@*", "/a%2f", "/a%2f..", "/a%2f**", "/%2e%2fb"],
+)
 def test_patterns_that_mean_nothing_clear_are_refused(path: str) -> None:
     with pytest.raises(ValidationError):
         AllowedCall(path=path)
+
+
+NPM = spec(
+    AllowedCall(methods=["GET"], path="/@*%2f*"),
+    AllowedCall(methods=["GET"], path="/-/package/@*%2F*/dist-tags"),
+    AllowedCall(methods=["GET"], path="/**"),
+)
+
+
+@pytest.mark.parametrize(
+    "path", ["/@scope%2fname", "/@scope%2Fname", "/-/package/@a%2fb/dist-tags", "/left-pad", "/@a/b/-/b-1.0.0.tgz"]
+)
+def test_an_escaped_slash_passes_where_a_pattern_has_one(path: str) -> None:
+    assert path_allowed(NPM, "GET", path)
+
+
+@pytest.mark.fault(42)
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/scope%2fname",
+        "/@%2fname",
+        "/@scope%2f",
+        "/%2fname",
+        "/@scope%2f..",
+        "/@scope%2f%2e%2e",
+        "/@scope%2fname%2fx",
+        "/@scope%2fname/x",
+        "/x/@scope%2fname",
+        "/-/package/@a%2f../dist-tags",
+        "/-/package/@a%5cb/dist-tags",
+        "/@scope%252fname",
+        "/..%2f..",
+    ],
+)
+def test_an_escaped_slash_passes_nowhere_else(path: str) -> None:
+    assert not path_allowed(NPM, "GET", path)
 
 
 @pytest.mark.parametrize("name", ["Host", "content-length", "Cookie", "a b", "x\r\ny"])

@@ -12,7 +12,7 @@ from service.gateway.headers import client_headers, upstream_headers
 from service.gateway.limits import GatewayLimits
 from service.gateway.redaction import Redactor
 from service.gateway.retries import RETRYABLE, pause_s, retry_after_s
-from service.gateway.targets import read_path, read_query
+from service.gateway.targets import read_escaped_path, read_path, read_query
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 
@@ -87,6 +87,23 @@ def test_plain_paths_pass(path: str) -> None:
 def test_paths_that_may_read_differently_elsewhere_do_not(raw: bytes, decoded: str) -> None:
     with pytest.raises(Refused):
         read_path(raw, decoded)
+
+
+@pytest.mark.fault(42)
+@pytest.mark.parametrize(
+    ("raw", "read"),
+    [
+        (b"/services/npm/@a%2Fb", "/services/npm/@a%2fb"), (b"/services/npm/x", "/services/npm/x"), (b"/a%2f%2fb", "/a%2f%2fb"),
+        (b"/a%2f..", None), (b"/a%2f%2e%2e/b", None), (b"/..%2fa", None), (b"/a%2f%5cb", None), (b"/a%252fb", None), (b"/a%2f/../b", None),
+        (b"/a%2f" + b"b" * 5000, None), (b"/%C3%A9%2fa", None), (b"/a%2f\xff", None), (b"x%2fa", None),
+    ],
+)  # fmt: skip
+def test_escaped_slashes_are_kept_and_each_side_is_a_plain_path(raw: bytes, read: str | None) -> None:
+    if read is None:
+        with pytest.raises(Refused):
+            read_escaped_path(raw)
+    else:
+        assert read_escaped_path(raw) == read
 
 
 @given(st.binary(max_size=60))
