@@ -10,6 +10,7 @@ class Purpose(StrEnum):
     JUDGE = "judge"
     """Never serves an agent or a simulated client."""
     SERVICE = "service"
+    REGISTRY = "registry"
 
 
 class Use(StrEnum):
@@ -20,12 +21,14 @@ class Use(StrEnum):
     JUDGE = "judge"
     CHECK = "check"
     SERVICE = "service"
+    REGISTRY = "registry"
 
 
 _SERVES = {
     Purpose.MODEL: frozenset({Use.AGENT, Use.CLIENT, Use.JUDGE, Use.CHECK}),
     Purpose.JUDGE: frozenset({Use.JUDGE, Use.CHECK}),
     Purpose.SERVICE: frozenset({Use.SERVICE}),
+    Purpose.REGISTRY: frozenset({Use.REGISTRY}),
 }
 
 

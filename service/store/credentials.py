@@ -11,9 +11,9 @@ from service.domain.ids import new_id
 from service.store.database import Tx
 from service.store.rows_models import CredentialRow, SealingKeyRow
 from service.store.sealed_box import seal
-from service.store.tables_models import credentials, models, sealing_keys, services
+from service.store.tables_models import credentials, images, models, sealing_keys, services
 
-OWNERS: dict[str, Table] = {"model": models, "service": services}
+OWNERS: dict[str, Table] = {"model": models, "service": services, "image": images}
 
 
 async def register_key(tx: Tx, key_id: str, public_key: bytes) -> None:

@@ -34,7 +34,9 @@ WEBHOOKS = "webhooks"
 """``<webhook_id>``: a delivery is due."""
 BREAKERS = "breakers"
 """``<model_id>``: a breaker opened, closed, or is probed."""
-CHANNELS = (RUNS, QUEUE, RUN_EVENTS, GRADINGS, CHANGES, OPERATIONS, INTEGRITY, WEBHOOKS, BREAKERS)
+IMAGES = "images"
+"""``<image_id>``: an image became ready, or was deleted."""
+CHANNELS = (RUNS, QUEUE, RUN_EVENTS, GRADINGS, CHANGES, OPERATIONS, INTEGRITY, WEBHOOKS, BREAKERS, IMAGES)
 
 _PROBE_S = 10.0
 _ANSWER_S = 5.0
