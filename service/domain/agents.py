@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from service.domain.errors import Invalid
 from service.domain.limits import Limits
@@ -83,6 +83,28 @@ class OutcomeRule(Strict):
     """Files (below /workspace) that must be regular files of the sealed deliverable."""
 
 
+Verdict = Literal["allow", "deny"]
+ToolKind = Literal["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"]
+"""Kinds of tool calls in the Agent Client Protocol."""
+
+
+class AcpOptions(Strict):
+    """How an agent that speaks the Agent Client Protocol is driven."""
+
+    permission: Verdict = "allow"
+    """Answer to the agent's questions whether it may do something. The sandbox limits it in any case."""
+    permission_by_kind: dict[ToolKind, Verdict] = Field(default_factory=dict[ToolKind, Verdict])
+    """Answers for kinds of tool calls; they go before ``permission``."""
+    mode: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    """Id of a session mode of the agent; null: its own default. The agent's setting ``mode`` goes before it."""
+    model: Annotated[str, Field(min_length=1, max_length=1000)] | None = None
+    """What the agent calls the model, a template as in ``argv``; null: nothing is selected over the protocol."""
+    auth_method: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    """Id of the agent's way to sign in; null: none is needed."""
+    start_s: float = Field(default=120, gt=0, le=3600)
+    """Most seconds for each answer until the prompt is sent."""
+
+
 class ScaffoldManifest(Strict):
     """A scaffold registered over the API: ``name@version``, immutable by digest (NEEDS C3, first part)."""
 
@@ -90,8 +112,9 @@ class ScaffoldManifest(Strict):
     version: Version
     kind: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")] = "command"
     """A key of ``scaffolds.registry.KINDS``: ``command`` runs ``argv``; ``oracle`` delivers the task's reference solution;
-    ``nop`` delivers nothing; ``claude_code``, ``codex`` … run that program; ``tool_agent`` and ``single_response`` are our
-    own loops; ``remote``, ``external`` and ``person`` are driven from outside."""
+    ``nop`` delivers nothing; ``claude_code``, ``codex`` … run that program; ``acp`` runs ``argv`` and speaks the Agent
+    Client Protocol with it; ``tool_agent`` and ``single_response`` are our own loops; ``remote``, ``external`` and
+    ``person`` are driven from outside."""
     argv: list[str] = Field(default_factory=list[str], max_length=256)
     """Templates: ``{instruction} {instruction_file} {workspace} {output_dir} {deadline_unix} {seconds_left} {sample}``."""
     env: dict[str, str] = Field(default_factory=dict[str, str], max_length=128)
@@ -117,6 +140,14 @@ class ScaffoldManifest(Strict):
     """Signals before the container is killed at the wall clock's end; empty: the kind's own, or none."""
     hang_s: float | None = Field(default=None, gt=0, le=86_400)
     """Seconds without output and without a model request after which the program counts as hung; null: never."""
+    acp: AcpOptions | None = None
+    """Of kind ``acp`` only."""
+
+    @model_validator(mode="after")
+    def _has_only_its_own(self) -> "ScaffoldManifest":
+        if self.acp is not None and self.kind != "acp":
+            raise ValueError(f"a scaffold of kind {self.kind!r} takes no acp")
+        return self
 
     def digest(self) -> str:
         body = self.model_dump(mode="json")
@@ -125,7 +156,7 @@ class ScaffoldManifest(Strict):
         return canonical_digest({k: v for k, v in body.items() if k not in _LATER or v})
 
 
-_LATER = frozenset({"dialect", "stop", "hang_s", "mapping"})
+_LATER = frozenset({"dialect", "stop", "hang_s", "mapping", "acp"})
 
 
 class AgentSpec(Strict):

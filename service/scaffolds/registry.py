@@ -11,6 +11,7 @@ from service.scaffolds.contract import Scaffold
 
 KINDS = {
     "command": "service.scaffolds.command.scaffold:CommandScaffold",
+    "acp": "service.scaffolds.acp.scaffold:AcpScaffold",
     "oracle": "service.scaffolds.oracle.scaffold:OracleScaffold",
     "nop": "service.scaffolds.nop.scaffold:NopScaffold",
     "claude_code": "service.scaffolds.claude_code.scaffold:ClaudeCodeScaffold",

@@ -1,0 +1,1 @@
+"""Any program that speaks the Agent Client Protocol (version 1) on standard input and output."""
