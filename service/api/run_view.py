@@ -43,6 +43,11 @@ class Usage(View):
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
     cost_usd: str | None = None
+    """Models and services together; null while what the models took is not known."""
+    models_cost_usd: str | None = None
+    services_cost_usd: str | None = None
+    """Of calls to gateway services that have a price; null: none was made."""
+    service_calls: int | None = None
     cost_basis: str = "unknown"
     """measured | declared | unknown"""
     price_date: str | None = None
@@ -172,7 +177,8 @@ def _progress(row: RunRow, ticking: bool) -> Progress:
 
 def _usage(row: RunRow) -> Usage:
     if row.model_id is None and not row.requests:
-        return Usage()
+        return _services_only(row) if row.service_calls or row.cost_usd_all_attempts is not None else Usage()
+    both = None if row.cost_usd is None else row.cost_usd + (row.service_cost_usd or Decimal(0))
     return Usage(
         requests=row.requests,
         input_tokens=row.input_tokens,
@@ -180,9 +186,22 @@ def _usage(row: RunRow) -> Usage:
         cache_write_tokens=row.cache_write_tokens,
         output_tokens=row.output_tokens,
         reasoning_tokens=row.reasoning_tokens,
-        cost_usd=_money(row.cost_usd),
+        cost_usd=_money(both),
+        models_cost_usd=_money(row.cost_usd),
+        services_cost_usd=_money(row.service_cost_usd),
+        service_calls=row.service_calls,
         cost_basis=row.cost_basis or CostBasis.UNKNOWN,
         price_date=None if row.price_date is None else row.price_date.isoformat(),
+        cost_usd_all_attempts=_money(row.cost_usd_all_attempts),
+    )
+
+
+def _services_only(row: RunRow) -> Usage:
+    return Usage(
+        cost_usd=_money(row.service_cost_usd),
+        services_cost_usd=_money(row.service_cost_usd),
+        service_calls=row.service_calls,
+        cost_basis=CostBasis.UNKNOWN if row.service_cost_usd is None else CostBasis.MEASURED,
         cost_usd_all_attempts=_money(row.cost_usd_all_attempts),
     )
 

@@ -126,10 +126,8 @@ def words(value: object) -> list[str]:
 
 
 def _told(value: object) -> str:
-    if isinstance(value, list | dict):
-        names = [word.partition("=")[0] if "=" in word else word for word in words(value)]
-        return _short(" ".join(names))
-    return _short(str(value))
+    listed = [word.partition("=")[0] for word in words(value)]
+    return _short(" ".join(listed) if listed else str(value))
 
 
 def _short(text: str) -> str:

@@ -33,17 +33,21 @@ class Budget:
     async def reserve(self, tokens: int, usd: Decimal | None) -> Reservation:
         """Count one request, and reserve. Null dollars (price unknown) reserve none. Raises BudgetExhausted."""
         wanted = Reservation(tokens, usd or Decimal(0))
-        while True:
-            if why := self._missing(wanted, 0, Decimal(0)):
-                raise BudgetExhausted(why)
-            if not self._missing(wanted, self._reserved_tokens, self._reserved_usd):
-                break
-            self._freed.clear()
-            await self._freed.wait()
+        await self._room(wanted, requests=1)
         self.spent = Spent(self.spent.requests + 1, self.spent.tokens, self.spent.usd)
         self._reserved_tokens += wanted.tokens
         self._reserved_usd += wanted.usd
         return wanted
+
+    async def take(self, usd: Decimal) -> None:
+        """Count dollars that are spent by no request to a model. Raises BudgetExhausted."""
+        await self._room(Reservation(0, usd), requests=0)
+        self.spent = Spent(self.spent.requests, self.spent.tokens, self.spent.usd + usd)
+
+    def give_back(self, usd: Decimal) -> None:
+        """Undo :meth:`take` of what never left."""
+        self.spent = Spent(self.spent.requests, self.spent.tokens, self.spent.usd - usd)
+        self._freed.set()
 
     def settle(self, reserved: Reservation, tokens: int | None, usd: Decimal | None) -> None:
         """Replace the reservation by what was taken; null tokens (not known): by itself."""
@@ -62,9 +66,19 @@ class Budget:
         self._reserved_usd -= reserved.usd
         self._freed.set()
 
-    def _missing(self, wanted: Reservation, reserved_tokens: int, reserved_usd: Decimal) -> str:
+    async def _room(self, wanted: Reservation, requests: int) -> None:
+        """Return at once when it fits, or when what is reserved has become less. Raises BudgetExhausted."""
+        while True:
+            if why := self._missing(wanted, requests, 0, Decimal(0)):
+                raise BudgetExhausted(why)
+            if not self._missing(wanted, requests, self._reserved_tokens, self._reserved_usd):
+                return
+            self._freed.clear()
+            await self._freed.wait()
+
+    def _missing(self, wanted: Reservation, requests: int, reserved_tokens: int, reserved_usd: Decimal) -> str:
         rules, spent = self.rules, self.spent
-        if rules.max_requests is not None and spent.requests + 1 > rules.max_requests:
+        if requests and rules.max_requests is not None and spent.requests + requests > rules.max_requests:
             return f"all {rules.max_requests} requests of this run's budget are made"
         tokens = spent.tokens + reserved_tokens
         if rules.max_tokens is not None and wanted.tokens and tokens + wanted.tokens > rules.max_tokens:

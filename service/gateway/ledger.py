@@ -10,13 +10,14 @@ import structlog
 from service.domain.errors import Unavailable
 from service.gateway.body_keeper import Kept
 from service.lifecycle.clock import Clock
-from service.store import model_requests
+from service.store import model_requests, service_calls
 from service.store.database import Database, Tx, retrying
-from service.store.rows_requests import NewRequest, Settlement, Spent
+from service.store.rows_requests import CallEnd, NewCall, NewRequest, Settlement, Spent
 
 SETTLERS = 4
 """Settlements written at once: the rest of the pool's connections are for requests that begin."""
 FLUSH_S = 5.0
+DIED = "gateway_died"
 Keeping = Callable[[], Awaitable[Kept]]
 """Keep the bodies of a request. Raises Unavailable, OSError."""
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -39,13 +40,24 @@ class Ledger:
 
     async def spent(self, run_id: str) -> Spent:
         async with self._db.reading() as tx:
-            return await model_requests.spent(tx, run_id)
+            asked = await model_requests.spent(tx, run_id)
+            _, usd = await service_calls.spent(tx, run_id)
+        return replace(asked, usd=asked.usd + usd)
+
+    async def begin_call(self, new: NewCall) -> None:
+        """As :meth:`begin`, for a call to a service."""
+        async with self._db.transaction() as tx:
+            await service_calls.begin(tx, new)
+
+    def settle_call(self, new: NewCall, end: CallEnd) -> None:
+        """Have the end of a call to a service written, in the background."""
+        self._keep(asyncio.create_task(self._settle_call(new.id, end), name=f"settle {new.id}"), new.run_id)
 
     def settle(self, new: NewRequest, end: Settlement, keeping: Keeping | None = None) -> None:
         """Have the end written, in the background, as soon as the database takes it; first what ``keeping`` keeps."""
-        task = asyncio.create_task(self._keep_and_settle(new.id, end, keeping), name=f"settle {new.id}")
-        self._open[task] = new.run_id
-        task.add_done_callback(lambda done: self._open.pop(done, None))
+        self._keep(
+            asyncio.create_task(self._keep_and_settle(new.id, end, keeping), name=f"settle {new.id}"), new.run_id
+        )
 
     async def flush(self, run_id: str | None = None, timeout_s: float = FLUSH_S) -> None:
         """Wait for the settlements of a run (of all), at most ``timeout_s`` seconds."""
@@ -55,16 +67,22 @@ class Ledger:
 
     async def recover(self) -> int:
         """Settle what a gateway of this name left behind: nobody knows how it went. Returns how many there were."""
-        end = Settlement(None, error="gateway_died")
         count = 0
         while True:
             async with self._db.reading() as tx:
                 left = await model_requests.open_of_gateway(tx, self.gateway_id)
+                calls = await service_calls.open_of_gateway(tx, self.gateway_id)
             for request_id in left:
-                await self._settle(request_id, end)
-            count += len(left)
-            if not left:
+                await self._settle(request_id, Settlement(None, error=DIED))
+            for call_id in calls:
+                await self._settle_call(call_id, CallEnd(None, error=DIED))
+            count += len(left) + len(calls)
+            if not left and not calls:
                 return count
+
+    def _keep(self, task: "asyncio.Task[None]", run_id: str | None) -> None:
+        self._open[task] = run_id
+        task.add_done_callback(lambda done: self._open.pop(done, None))
 
     async def _keep_and_settle(self, request_id: str, end: Settlement, keeping: Keeping | None) -> None:
         if keeping is not None:
@@ -81,11 +99,22 @@ class Ledger:
         async def write(tx: Tx) -> None:
             await model_requests.settle(tx, request_id, end, ts)
 
+        await self._until_written(request_id, write)
+
+    async def _settle_call(self, call_id: str, end: CallEnd) -> None:
+        ts = self._clock.now()
+
+        async def write(tx: Tx) -> None:
+            await service_calls.settle(tx, call_id, end, ts)
+
+        await self._until_written(call_id, write)
+
+    async def _until_written(self, id_: str, write: Callable[[Tx], Awaitable[None]]) -> None:
         while True:
             try:
                 async with self._places:
                     await retrying(self._db, write)
                     return
             except Unavailable as error:
-                log.warning("settlement_waits", request=request_id, why=error.type)
+                log.warning("settlement_waits", request=id_, why=error.type)
                 await asyncio.sleep(1 + secrets.randbelow(1000) / 1000)

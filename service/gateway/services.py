@@ -1,34 +1,32 @@
 """Calls to gateway services: the granted ones, within their patterns and budgets, with a key that stays here (C5)."""
 
 import asyncio
-import secrets
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Protocol
 
-import structlog
-
 from service.domain.credentials import Use
-from service.domain.errors import WorksteadError
-from service.domain.events import EventType, NewEvent
+from service.domain.errors import Gone, NotFound, Unavailable
+from service.domain.ids import new_id
 from service.gateway import service_calls
 from service.gateway.auth import Refused
+from service.gateway.budgets import BudgetExhausted
 from service.gateway.caller import Caller
 from service.gateway.exchange import Exchange
+from service.gateway.ledger import Ledger
 from service.gateway.limits import GatewayLimits
 from service.gateway.ports import CredentialUnavailable
+from service.gateway.service_prices import CallPrice, price_of
 from service.gateway.upstream import Upstream, UpstreamAnswer, UpstreamFailed
-from service.lifecycle.clock import Clock
-from service.store import events, services
-from service.store.database import Database, Tx, retrying
+from service.store import service_calls as ledger_of_calls
+from service.store import services
+from service.store.database import Database
 from service.store.rows_models import ServiceRow
+from service.store.rows_requests import CallEnd, NewCall
 
-WRITE_S = 600.0
 MAX_KNOWN = 50_000
-"""Runs and services whose calls are counted in memory; beyond that the oldest are counted anew from their events."""
-log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+"""Runs and services whose calls are counted in memory; beyond that the oldest are counted anew from the ledger."""
 
 
 class Secrets(Protocol):
@@ -55,30 +53,16 @@ class _Call:
     error: str | None = None
     size: int = 0
 
-    def payload(self) -> dict[str, Any]:
-        price = self.row.spec.price_per_call_usd
-        return {
-            "service": self.row.name,
-            "method": self.method,
-            "path": self.path[:500],
-            "status": self.status,
-            "error": self.error,
-            "bytes": self.size,
-            "seconds": round(time.monotonic() - self.began, 3),
-            "cost_usd": price,
-            "price_date": None if self.row.spec.price_as_of is None else self.row.spec.price_as_of.isoformat(),
-        }
+    def end(self) -> CallEnd:
+        return CallEnd(self.status, self.error, self.size, round(time.monotonic() - self.began, 3))
 
 
 class GatewayServices:
     """What answers below ``/services/``, for every run of this gateway."""
 
-    def __init__(self, db: Database, upstream: Upstream, vault: Secrets, limits: GatewayLimits) -> None:
-        self._db, self._upstream, self._vault, self._limits = db, upstream, vault, limits
+    def __init__(self, db: Database, ledger: Ledger, upstream: Upstream, vault: Secrets, limits: GatewayLimits) -> None:
+        self._db, self._ledger, self._upstream, self._vault, self._limits = db, ledger, upstream, vault, limits
         self._counts: dict[tuple[str, str], _Count] = {}
-        self._clock = Clock()
-        self._source, self._written = f"service:{secrets.token_hex(6)}", 0
-        self._tasks: set[asyncio.Task[None]] = set()
 
     async def serve(self, exchange: Exchange, caller: Caller) -> None:
         """Raises Refused, ClientGone, Unavailable."""
@@ -87,7 +71,9 @@ class GatewayServices:
         secret = await self._secret(row)
         url = service_calls.target(row.spec, exchange.method, path, exchange.raw_query, secret)
         body = await exchange.body(self._limits)
-        await self._reserve(caller, row)
+        price = price_of(row.spec, body)
+        new = self._new_call(caller, row, exchange.method, path, price)
+        await self._reserve(caller, row, new)
         call = _Call(row, exchange.method, path)
         caller.activity.moved()
         try:
@@ -97,12 +83,17 @@ class GatewayServices:
             raise
         finally:
             caller.activity.moved()
-            self._say(caller, call)
+            if new is not None:
+                self._ledger.settle_call(new, call.end())
 
-    async def flush(self) -> None:
-        """Wait for the events that are not written yet."""
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=5.0)
+    def _new_call(self, caller: Caller, row: ServiceRow, method: str, path: str, price: CallPrice) -> NewCall | None:
+        """Null for callers that are no run: what they spend is their own business."""
+        if caller.run_id is None or caller.attempt is None:
+            return None
+        return NewCall(
+            new_id("svq"), caller.project_id, caller.run_id, caller.attempt, self._ledger.gateway_id, row.name, method,
+            path, price.units, price.usd, row.spec.price_as_of,
+        )  # fmt: skip
 
     async def _find(self, caller: Caller, name: str) -> ServiceRow:
         granted = next((one for one in caller.services if one.name == name), None)
@@ -121,27 +112,53 @@ class GatewayServices:
         except CredentialUnavailable as error:
             raise Refused(502, error.type, str(error)) from None
 
-    async def _reserve(self, caller: Caller, row: ServiceRow) -> None:
-        """Count the call before it leaves. Raises Refused (429: the run goes on without it)."""
-        spec, price = row.spec, Decimal(row.spec.price_per_call_usd or 0)
-        if caller.run_id is None:
+    async def _reserve(self, caller: Caller, row: ServiceRow, new: NewCall | None) -> None:
+        """Count the call and write it down before it leaves.
+
+        Raises Refused: 429 for the service's own limits (the run goes on without it), 400 for the run's budget (it
+        ends), 503 and 401 where it cannot be written down.
+        """
+        if new is None:
             return
-        key = (caller.run_id, row.id)
+        usd = new.cost_usd or Decimal(0)
+        count = await self._count(new.run_id, row)
+        _check_limits(row, count, usd)
+        count.calls += 1
+        count.usd += usd
+        try:
+            await self._begin(caller, new, usd)
+        except BaseException:
+            count.calls -= 1
+            count.usd -= usd
+            raise
+
+    async def _count(self, run_id: str, row: ServiceRow) -> _Count:
+        key = (run_id, row.id)
         if key not in self._counts:
             async with self._db.reading() as tx:
-                spent = await services.spent(tx, caller.run_id, row.name)
+                spent = await ledger_of_calls.spent(tx, run_id, row.name)
             while len(self._counts) >= MAX_KNOWN:
                 self._counts.pop(next(iter(self._counts)))
             self._counts.setdefault(key, _Count(*spent))
-        count = self._counts[key]
-        if spec.max_calls_per_run is not None and count.calls + 1 > spec.max_calls_per_run:
-            raise Refused(429, "service_budget_exhausted", f"all {spec.max_calls_per_run} calls of {row.name} are made")
-        if spec.max_usd_per_run is not None and count.usd + price > Decimal(spec.max_usd_per_run):
-            raise Refused(
-                429, "service_budget_exhausted", f"the {spec.max_usd_per_run} dollars of {row.name} are spent"
-            )
-        count.calls += 1
-        count.usd += price
+        return self._counts[key]
+
+    async def _begin(self, caller: Caller, new: NewCall, usd: Decimal) -> None:
+        """Take the price out of the run's budget, and write the call down. Raises Refused."""
+        try:
+            await caller.budget.take(usd)
+        except BudgetExhausted as error:
+            caller.activity.exhaust()
+            raise Refused(400, "budget_exhausted", f"the run ends here: {error}") from None
+        try:
+            await self._ledger.begin_call(new)
+        except (Unavailable, Gone, NotFound) as error:
+            caller.budget.give_back(usd)
+            if isinstance(error, Unavailable):
+                raise Refused(503, "ledger_unavailable", "the call cannot be written down at present") from None
+            raise Refused(401, "run_over", "the run has ended") from None
+        except BaseException:
+            self._ledger.settle_call(new, CallEnd(None, error="client_gone"))  # it may be written already
+            raise
 
     async def _ask(
         self, exchange: Exchange, caller: Caller, call: _Call, url: str, body: bytes, secret: str | None
@@ -198,22 +215,11 @@ class GatewayServices:
         if not exchange.started:
             raise Refused(status, reason, f"service {call.row.name}: {reason}")
 
-    def _say(self, caller: Caller, call: _Call) -> None:
-        if caller.run_id is None or caller.attempt is None:
-            return
-        self._written += 1
-        event = NewEvent(EventType.SERVICE_CALL, call.payload(), self._source, self._written, self._clock.now())
-        run_id, attempt = caller.run_id, caller.attempt
 
-        async def write(tx: Tx) -> None:
-            await events.append(tx, run_id, attempt, None, [event])
-
-        task = asyncio.create_task(self._until_written(write, run_id))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _until_written(self, write: Callable[[Tx], Awaitable[None]], run_id: str) -> None:
-        try:
-            await retrying(self._db, write, WRITE_S)
-        except WorksteadError as error:
-            log.warning("service_call_unwritten", run=run_id, error=error.type)
+def _check_limits(row: ServiceRow, count: _Count, usd: Decimal) -> None:
+    """Raises Refused (429)."""
+    spec = row.spec
+    if spec.max_calls_per_run is not None and count.calls + 1 > spec.max_calls_per_run:
+        raise Refused(429, "service_budget_exhausted", f"all {spec.max_calls_per_run} calls of {row.name} are made")
+    if spec.max_usd_per_run is not None and count.usd + usd > Decimal(spec.max_usd_per_run):
+        raise Refused(429, "service_budget_exhausted", f"the {spec.max_usd_per_run} dollars of {row.name} are spent")

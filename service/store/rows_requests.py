@@ -115,3 +115,57 @@ class Spent:
     requests: int = 0
     tokens: int = 0
     usd: Decimal = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class NewCall:
+    """A call to a gateway service that is about to leave, with its price."""
+
+    id: str
+    project_id: str
+    run_id: str
+    attempt: int
+    gateway_id: str
+    service: str
+    method: str
+    path: str
+    """Below the service, without a query."""
+    units: Decimal | None = None
+    """What a price per unit counts; null: there is none."""
+    cost_usd: Decimal | None = None
+    """Null: not known, never free."""
+    price_date: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnd:
+    status: int | None
+    """What the service answered, or we in its place; null: nothing was answered."""
+    error: str | None = None
+    size: int = 0
+    """Bytes of the answer."""
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceCallRow(Row):
+    id: str
+    project_id: str
+    run_id: str
+    attempt: int
+    n: int
+    """Of the run, from 1."""
+    state: str
+    """started | finished"""
+    service: str
+    method: str
+    path: str
+    status: int | None
+    error: str | None
+    bytes: int
+    units: Decimal | None
+    cost_usd: Decimal | None
+    price_date: date | None
+    seconds: float | None
+    created_at: datetime
+    finished_at: datetime | None

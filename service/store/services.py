@@ -1,13 +1,11 @@
 """Gateway services of a project (NEEDS C5). Use it as ``from service.store import services``."""
 
-from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Numeric, cast, func, select
+from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
 
 from service.domain.errors import Conflict, Invalid
-from service.domain.events import EventType
 from service.domain.ids import new_id
 from service.domain.services import ServiceSpec
 from service.store import credentials
@@ -16,7 +14,6 @@ from service.store.database import Tx
 from service.store.listing import Listing, one_of, sorts_by
 from service.store.paging import Sort
 from service.store.rows_models import ServiceRow
-from service.store.tables import run_events
 from service.store.tables_models import services
 
 LISTING = Listing(
@@ -73,16 +70,6 @@ async def delete(tx: Tx, project_id: str, service_id: str) -> bool:
     if row is not None and row[0] is not None:
         await credentials.drop(tx, row[0])
     return row is not None
-
-
-async def spent(tx: Tx, run_id: str, name: str) -> tuple[int, Decimal]:
-    """Return how often a run has called the service, over all attempts, and for how many dollars."""
-    calls = (run_events.c.run_id == run_id, run_events.c.type == EventType.SERVICE_CALL)
-    payload = run_events.c.payload
-    cost = func.coalesce(func.sum(cast(payload["cost_usd"].astext, Numeric)), 0)
-    query = select(func.count(), cost).where(*calls, payload["service"].astext == name)
-    count, dollars = (await tx.execute(query)).one()
-    return count, Decimal(dollars)
 
 
 def _mine(project_id: str, service_id: str) -> Any:

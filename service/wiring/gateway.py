@@ -69,14 +69,15 @@ async def _gateway(settings: Settings, stack: AsyncExitStack) -> None:
             return await run_models.granted_models(tx, project_id, names)
 
     tapes = StoredTapes(db, blobs)
-    parts = Parts(Ledger(db, settings.worker.host_id), upstream, gates, vault, cost_of, limits, bodies, tapes)
+    ledger = Ledger(db, settings.worker.host_id)
+    parts = Parts(ledger, upstream, gates, vault, cost_of, limits, bodies, tapes)
     gates.probe_with(Prober(db, parts))
     serving = HttpServing(limits.connections_per_run)
     preload()
     become(account)
     await Gateway(
         parts,
-        GatewayServices(db, upstream, vault, limits),
+        GatewayServices(db, ledger, upstream, vault, limits),
         place,
         find,
         serving,

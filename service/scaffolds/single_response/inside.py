@@ -1,6 +1,7 @@
 """Builds one file from text inside the sandbox: docx, xlsx, pdf, png. JSON on standard input; prints ``built``.
 
-Uses what the environment has (python-docx, openpyxl, Pillow, LibreOffice, matplotlib); exits 1 where that does not do.
+Uses what the environment has (python-docx, openpyxl, Pillow, LibreOffice); exits 1 where that does not do, or where the
+file would not hold the whole text: nothing is left out silently.
 """
 
 from __future__ import annotations
@@ -21,8 +22,16 @@ BULLET = re.compile(r"^\s*[-*+]\s+(.*)$")
 NUMBERED = re.compile(r"^\s*\d+[.)]\s+(.*)$")
 NUMBER = re.compile(r"^-?(0|[1-9]\d{0,14})(\.\d{1,15})?$")
 MARKS = re.compile(r"(\*\*|__|`)(.+?)\1")
-MAX_CELLS = 2_000_000
+UNSHOWN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+"""What XML cannot hold."""
+MAX_CELLS, MAX_COLUMNS, MAX_CHARS = 500_000, 16_384, 32_767
+MAX_PRECISE = 10**15
+"""Spreadsheets keep 15 digits of a number."""
 PAGE = (1240, 1754)
+LINE, MARGIN = 30, 80
+MAX_PAGES, MAX_PICTURES, MAX_HEIGHT = 5000, 200, 20_000
+COLUMNS, ROWS = 80, 60
+"""Of a PDF page of plain text."""
 
 
 def rows_of(text: str) -> dict[str, list[list[Any]]]:
@@ -49,32 +58,55 @@ def table(rows: list[Any]) -> list[list[Any]]:
 
 
 def cell(value: Any) -> Any:
-    """A number where it is one; never a formula that nobody wrote as one."""
+    """A number where a spreadsheet can hold it as written, otherwise text."""
     if isinstance(value, str):
         bare = value.strip()
         if NUMBER.match(bare):
             return float(bare) if "." in bare else int(bare)
-        return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f]", "", value)[:32767]
-    return value if value is None or isinstance(value, (bool, int, float)) else json.dumps(value, ensure_ascii=False)
+        return UNSHOWN.sub("", value)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value if abs(value) < MAX_PRECISE else str(value)
+    return value if value is None or isinstance(value, bool) else UNSHOWN.sub("", json.dumps(value, ensure_ascii=False))
 
 
 def xlsx(text: str, target: str) -> None:
     import openpyxl
 
-    book: Any = openpyxl.Workbook()
-    book.remove(book.active)
+    book: Any = openpyxl.Workbook(write_only=True)
+    left = MAX_CELLS
     for n, (name, rows) in enumerate(rows_of(text).items()):
-        sheet = book.create_sheet(re.sub(r"[\[\]:*?/\\]", " ", name)[:31] or "Sheet%d" % (n + 1))
-        for row in rows[: MAX_CELLS // 10]:
-            sheet.append([cell(value) for value in row[:1000]])
+        sheet = book.create_sheet(sheet_name(name) or "Sheet%d" % (n + 1))
+        for row in rows:
+            left -= len(row)
+            if left < 0 or len(row) > MAX_COLUMNS:
+                raise ValueError("too many cells")
+            sheet.append([typed(sheet, cell(value)) for value in row])
     book.save(target)
+
+
+def sheet_name(name: str) -> str:
+    return re.sub(r"[\[\]:*?/\\]", " ", UNSHOWN.sub("", name)).strip("'")[:31]
+
+
+def typed(sheet: Any, value: Any) -> Any:
+    """Text stays text: what begins with ``=`` came from a model, and a formula would act on who opens the file."""
+    from openpyxl.cell import WriteOnlyCell
+
+    if isinstance(value, str):
+        if len(value) > MAX_CHARS:
+            raise ValueError("a cell is too long")
+        if value.startswith("="):
+            made = WriteOnlyCell(sheet, value)
+            made.data_type = "s"
+            return made
+    return value
 
 
 def docx(text: str, target: str) -> None:
     import docx as library
 
     document = library.Document()
-    lines = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f]", "", text).split("\n")
+    lines = UNSHOWN.sub("", text).split("\n")
     at = 0
     while at < len(lines):
         line = lines[at]
@@ -124,7 +156,7 @@ def runs(paragraph: Any, text: str) -> None:
 def pdf(text: str, target: str) -> None:
     office = shutil.which("soffice") or shutil.which("libreoffice")
     if office is None:
-        pdf_of_pictures(text, target)
+        plain_pdf(text, target)
         return
     with tempfile.TemporaryDirectory() as folder:
         source = os.path.join(folder, "source.docx")
@@ -135,41 +167,85 @@ def pdf(text: str, target: str) -> None:
         shutil.copyfile(os.path.join(folder, "source.pdf"), target)
 
 
-def pages(text: str) -> list[Any]:
-    """Plain pages, drawn: the way out where there is no office program."""
+def plain_pdf(text: str, target: str) -> None:
+    """The way out where there is no office program: pages of text in a font that every reader has."""
+    lines = lines_of(text, COLUMNS)
+    try:
+        encoded = [line.encode("cp1252") for line in lines]
+    except UnicodeEncodeError:
+        pdf_of_pictures(text, target)
+        return
+    sheets = [encoded[at : at + ROWS] for at in range(0, max(1, len(encoded)), ROWS)]
+    if len(sheets) > MAX_PAGES:
+        raise ValueError("too many pages")
+    font = b"<< /Type /Font /Subtype /Type1 /BaseFont /Courier /Encoding /WinAnsiEncoding >>"
+    kids = b" ".join(b"%d 0 R" % (4 + 2 * n) for n in range(len(sheets)))
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Count %d /Kids [%s] >>" % (len(sheets), kids),
+        font,
+    ]
+    for n, sheet in enumerate(sheets):
+        drawn = b"BT /F1 10 Tf 12 TL 57 780 Td\n" + b"".join(b"(%s) Tj T*\n" % escaped(line) for line in sheet) + b"ET"
+        fields = b"/MediaBox [0 0 595 842] /Resources << /Font << /F1 3 0 R >> >> /Contents %d 0 R" % (5 + 2 * n)
+        objects.append(b"<< /Type /Page /Parent 2 0 R %s >>" % fields)
+        objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(drawn), drawn))
+    with open(target, "wb") as file:
+        file.write(pdf_file(objects))
+
+
+def escaped(line: bytes) -> bytes:
+    return re.sub(rb"([\\()])", rb"\\\1", line)
+
+
+def pdf_file(objects: list[bytes]) -> bytes:
+    made = bytearray(b"%PDF-1.4\n")
+    places: list[int] = []
+    for n, body in enumerate(objects, 1):
+        places.append(len(made))
+        made += b"%d 0 obj\n%s\nendobj\n" % (n, body)
+    table = len(made)
+    made += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
+    made += b"".join(b"%010d 00000 n \n" % place for place in places)
+    made += b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, table)
+    return bytes(made)
+
+
+def lines_of(text: str, columns: int) -> list[str]:
+    lines = UNSHOWN.sub("", text).expandtabs(4).replace("\r", "").split("\n")
+    return [line[at : at + columns] for line in lines for at in range(0, max(1, len(line)), columns)]
+
+
+def picture(lines: list[str], height: int) -> Any:
     from PIL import Image, ImageDraw, ImageFont
 
-    try:
-        font = ImageFont.truetype("DejaVuSans.ttf", 22)
-    except OSError:
-        font = ImageFont.load_default()
-    lines = [piece for line in text.split("\n") for piece in wrapped(line)]
-    made: list[Any] = []
-    for at in range(0, max(1, len(lines)), 54):
-        page = Image.new("RGB", PAGE, "white")
-        drawer = ImageDraw.Draw(page)
-        for n, line in enumerate(lines[at : at + 54]):
-            drawer.text((80, 80 + 30 * n), line, fill="black", font=font)
-        made.append(page)
-        if len(made) == 500:
-            break
-    return made
-
-
-def wrapped(line: str) -> list[str]:
-    return [line[i : i + 92] for i in range(0, len(line), 92)] or [""]
+    # One byte a pixel: hundreds of pages must fit into a small sandbox.
+    page = Image.new("L", (PAGE[0], height), "white")
+    font = ImageFont.truetype("DejaVuSans.ttf", 22)
+    drawer = ImageDraw.Draw(page)
+    for n, line in enumerate(lines):
+        drawer.text((MARGIN, MARGIN + LINE * n), line, fill="black", font=font)
+    return page
 
 
 def pdf_of_pictures(text: str, target: str) -> None:
-    first, *others = pages(text)
-    first.save(target, "PDF", save_all=True, append_images=others)
+    lines, rows = lines_of(text, 92), 54
+    if len(lines) > rows * MAX_PICTURES:
+        raise ValueError("too many pages")
+    for at in range(0, len(lines), rows):
+        # One after the other: all of them at once would need a gigabyte.
+        picture(lines[at : at + rows], PAGE[1]).convert("1").save(target, "PDF", append=at > 0)
 
 
 def png(text: str, target: str) -> None:
     if "<svg" in text[:2000]:
         svg(text, target)
-    else:
-        pages(text)[0].save(target, "PNG")
+        return
+    lines = lines_of(text, 92)
+    height = max(PAGE[1], 2 * MARGIN + LINE * len(lines))
+    if height > MAX_HEIGHT:
+        raise ValueError("too long for a picture")
+    picture(lines, height).save(target, "PNG")
 
 
 def svg(text: str, target: str) -> None:

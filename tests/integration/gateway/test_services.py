@@ -18,7 +18,7 @@ from service.gateway.egress.serving import EgressServing
 from service.gateway.endpoints import Endpoints
 from service.gateway.http_server import HttpServing
 from service.gateway.services import GatewayServices
-from service.store import credentials, events, services
+from service.store import credentials, events, service_calls, services
 from service.store.sealed_box import OpeningKey
 from tests.api.helpers import served
 from tests.integration.gateway.bench import LIMITS, TOKEN, GateBench
@@ -67,7 +67,7 @@ class Rig:
     def __init__(self, bench: GateBench, somewhere: Somewhere, url: str) -> None:
         self.bench, self.somewhere, self.url = bench, somewhere, url
         self.vault = Vault(bench.db, OpeningKey(bytes(range(32))))
-        self.services = GatewayServices(bench.db, bench.upstream, self.vault, LIMITS)
+        self.services = GatewayServices(bench.db, bench.ledger, bench.upstream, self.vault, LIMITS)
         self.endpoints = Endpoints(
             bench.forwarding, self.services, bench.ledger, HttpServing(64), LIMITS, EgressServing(bench.db)
         )
@@ -92,7 +92,7 @@ class Rig:
         return client
 
     async def calls(self) -> list[dict[str, Any]]:
-        await self.services.flush()
+        await self.bench.ledger.flush()
         async with self.bench.db.reading() as tx:
             return [e.payload for e in await events.read(tx, self.run_id, 0, 100, ["service.call"])]
 
@@ -106,7 +106,7 @@ async def rig(bench: GateBench) -> AsyncIterator[Rig]:
         for client in made.clients:
             await client.aclose()
         await made.endpoints.shut()
-        await made.services.flush()
+        await bench.ledger.flush()
 
 
 @pytest.mark.fault(41)
@@ -175,7 +175,7 @@ async def test_calls_are_counted_over_attempts_and_end(rig: Rig) -> None:
     assert len(rig.somewhere.asked) == 3
     assert len(await rig.calls()) == 3
     async with rig.bench.db.reading() as tx:
-        calls, usd = await services.spent(tx, rig.run_id, "search")
+        calls, usd = await service_calls.spent(tx, rig.run_id, "search")
     assert (calls, str(usd)) == (3, "0.015")
 
 
