@@ -159,6 +159,7 @@ def _create_images() -> None:
         sa.Column("content", JSONB()),
         sa.Column("report", JSONB(), server_default=sa.text("'{}'::jsonb"), nullable=False),
         sa.Column("credential_id", sa.Text()),
+        sa.Column("operation_id", sa.Text()),
         sa.Column("private", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.Column("revision", sa.BigInteger(), server_default="1", nullable=False),
         sa.Column("created_at", TIME, server_default=NOW, nullable=False),

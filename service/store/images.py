@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import case, exists, func, or_, select
+from sqlalchemy import case, exists, or_, select
 from sqlalchemy.dialects.postgresql import insert
 
 from service.domain.errors import Conflict
@@ -77,6 +77,12 @@ async def meant(tx: Tx, project_id: str, reference: str) -> ImageRow | None:
 async def load(tx: Tx, image_id: str) -> ImageRow | None:
     """Return an image of any project, for hosts and operations."""
     return await _one(tx, images.c.id == image_id)
+
+
+async def imported_by(tx: Tx, image_id: str, operation_id: str) -> ImageRow:
+    """Note the operation that imports an image."""
+    query = images.update().where(images.c.id == image_id).values(operation_id=operation_id)
+    return ImageRow.of((await tx.execute(query.returning(images))).mappings().one())
 
 
 async def keep(tx: Tx, image_id: str, content: ImageContent, report: Json) -> bool:

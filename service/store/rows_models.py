@@ -111,6 +111,7 @@ class ImageRow(Row):
     content: ImageContent | None
     report: Json
     credential_id: str | None
+    operation_id: str | None
     private: bool
     revision: int
     created_at: datetime

@@ -175,6 +175,7 @@ images = Table(
     Column("content", JSONB),  # domain.images.ImageContent once it is known
     Column("report", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
     Column("credential_id", Text),  # of the registry, until it was fetched
+    Column("operation_id", Text),  # its newest import
     Column("private", Boolean, nullable=False, server_default=text("false")),
     Column("revision", BigInteger, nullable=False, server_default="1"),
     created(),
