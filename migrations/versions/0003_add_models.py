@@ -18,6 +18,7 @@ def upgrade() -> None:
     _add_columns()
     _create_sealing_keys()
     _create_breakers()
+    _create_client_facts()
     _create_credentials()
     _create_images()
     _create_models()
@@ -63,6 +64,7 @@ def downgrade() -> None:
     op.drop_table("model_requests")
     op.drop_table("leases")
     op.drop_table("conformance_results")
+    op.drop_table("client_facts")
     op.drop_table("services")
     op.drop_table("models")
     op.drop_table("images")
@@ -202,6 +204,29 @@ def _create_services() -> None:
         sa.ForeignKeyConstraint(["project_id"], ["projects.id"], name="fk_services_project_id_projects"),
         sa.PrimaryKeyConstraint("id", name="pk_services"),
         sa.UniqueConstraint("project_id", "name", name="uq_services_project_id"),
+    )
+
+
+def _create_client_facts() -> None:
+    op.create_table(
+        "client_facts",
+        sa.Column("task_id", sa.Text(), nullable=False),
+        sa.Column("project_id", sa.Text(), nullable=False),
+        sa.Column("sha256", sa.Text(), nullable=False),
+        sa.Column("size_bytes", sa.BigInteger(), nullable=False),
+        sa.Column("model", sa.Text(), nullable=False),
+        sa.Column("reported_model", sa.Text()),
+        sa.Column("template", sa.Text(), nullable=False),
+        sa.Column("template_sha256", sa.Text(), nullable=False),
+        sa.Column("prompt_sha256", sa.Text(), nullable=False),
+        sa.Column("seed", sa.BigInteger(), nullable=False),
+        sa.Column("usage", JSONB()),
+        sa.Column("author", sa.Text(), nullable=False),
+        sa.Column("operation_id", sa.Text(), nullable=False),
+        sa.Column("created_at", TIME, server_default=NOW, nullable=False),
+        sa.ForeignKeyConstraint(["project_id"], ["projects.id"], name="fk_client_facts_project_id_projects"),
+        sa.ForeignKeyConstraint(["task_id"], ["tasks.id"], name="fk_client_facts_task_id_tasks"),
+        sa.PrimaryKeyConstraint("task_id", name="pk_client_facts"),
     )
 
 

@@ -116,3 +116,23 @@ class ImageRow(Row):
     revision: int
     created_at: datetime
     CONVERT: ClassVar[Converters] = {"state": ImageState, "content": ImageContent.model_validate}
+
+
+@dataclass(frozen=True, slots=True)
+class ClientFactsRow(Row):
+    """Facts of a task's simulated client that a model made; the blobs belong to the task."""
+
+    task_id: str
+    project_id: str
+    sha256: str
+    size_bytes: int
+    model: str
+    reported_model: str | None
+    template: str
+    template_sha256: str
+    prompt_sha256: str
+    seed: int
+    usage: Json | None
+    author: str
+    operation_id: str
+    created_at: datetime

@@ -1,6 +1,7 @@
 """Tables of what runs think with: the model catalogue, credentials, gateway services, the ledger of requests, breakers.
 
-Also what stands between a run and its driver: leases of remote drivers, images brought by clients, conformance results.
+Also what stands between a run and its driver: leases of remote drivers, images brought by clients, conformance results;
+and the facts of simulated clients.
 """
 
 from sqlalchemy import (
@@ -199,4 +200,23 @@ traced_runs = Table(
     Column("run_id", Text, ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
     Column("claimed_at", created().type, nullable=False, server_default=func.clock_timestamp()),
     time("traced_at"),  # null: on its way
+)  # fmt: skip
+
+# What only a task's simulated client knows, where the task did not bring it: made once, by a model (NEEDS A23).
+client_facts = Table(
+    "client_facts", metadata,
+    Column("task_id", Text, ForeignKey("tasks.id"), primary_key=True),
+    project(),
+    Column("sha256", Text, nullable=False),
+    Column("size_bytes", BigInteger, nullable=False),
+    Column("model", Text, nullable=False),  # catalogue name
+    Column("reported_model", Text),  # as the provider calls it
+    Column("template", Text, nullable=False),  # name@version
+    Column("template_sha256", Text, nullable=False),
+    Column("prompt_sha256", Text, nullable=False),  # rendered
+    Column("seed", BigInteger, nullable=False),
+    Column("usage", JSONB),  # tokens by kind; null = the provider did not say
+    Column("author", Text, nullable=False),  # token that asked for it
+    Column("operation_id", Text, nullable=False),
+    created(),
 )  # fmt: skip
