@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator
+from decimal import Decimal
 from typing import Any
 
 import httpx
@@ -10,15 +11,18 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import text
 
+from service.api.run_view import Usage, run_view
 from service.domain.credentials import Purpose
 from service.domain.grants import GrantedService
+from service.domain.policies import RunBudget
 from service.domain.services import ServiceSpec
 from service.gateway.credentials import Vault
 from service.gateway.egress.serving import EgressServing
 from service.gateway.endpoints import Endpoints
 from service.gateway.http_server import HttpServing
 from service.gateway.services import GatewayServices
-from service.store import credentials, events, service_calls, services
+from service.store import credentials, events, runs, service_calls, services
+from service.store.rows_requests import NewCall
 from service.store.sealed_box import OpeningKey
 from tests.api.helpers import served
 from tests.integration.gateway.bench import LIMITS, TOKEN, GateBench
@@ -72,10 +76,11 @@ class Rig:
             bench.forwarding, self.services, bench.ledger, HttpServing(64), LIMITS, EgressServing(bench.db)
         )
         self.run_id = ""
+        self.grant: Any = None
         self.clients: list[httpx.AsyncClient] = []
 
-    async def client(self, *, private: bool = True, **spec: Any) -> httpx.AsyncClient:
-        grant = await self.bench.grant()
+    async def client(self, *, private: bool = True, budget: RunBudget | None = None, **spec: Any) -> httpx.AsyncClient:
+        grant = await self.bench.grant(budget=budget or RunBudget())
         async with self.bench.db.transaction() as tx:
             await tx.execute(text("DELETE FROM services"))
             await credentials.register_key(tx, OpeningKey(bytes(range(32))).id, OpeningKey(bytes(range(32))).public)
@@ -86,10 +91,18 @@ class Rig:
         grant = grant.model_copy(update={"services": [GrantedService(id=row.id, name=row.name)]})
         listener = socket.create_server(("127.0.0.1", 0))
         base = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        self.grant = grant
         await self.endpoints.open(grant, {80: listener})
         client = httpx.AsyncClient(base_url=base, headers={"x-api-key": TOKEN}, timeout=20, trust_env=False)
         self.clients.append(client)
         return client
+
+    async def usage(self) -> Usage:
+        await self.bench.ledger.flush()
+        async with self.bench.db.reading() as tx:
+            found = await runs.get(tx, self.grant.project_id, self.run_id)
+        assert found is not None
+        return run_view(found).usage
 
     async def calls(self) -> list[dict[str, Any]]:
         await self.bench.ledger.flush()
@@ -176,7 +189,7 @@ async def test_calls_are_counted_over_attempts_and_end(rig: Rig) -> None:
     assert len(await rig.calls()) == 3
     async with rig.bench.db.reading() as tx:
         calls, usd = await service_calls.spent(tx, rig.run_id, "search")
-    assert (calls, str(usd)) == (3, "0.015")
+    assert (calls, usd) == (3, Decimal("0.015"))
 
 
 @pytest.mark.fault(45)
@@ -204,3 +217,73 @@ async def test_an_answer_that_is_too_long_is_cut(rig: Rig) -> None:
     with pytest.raises(httpx.RemoteProtocolError):
         await client.get("/services/search/web/1")
     assert (await rig.calls())[0]["error"] == "answer_too_large"
+
+
+IMAGES: dict[str, Any] = {
+    "price_per_call_usd": "0.01",
+    "price_per_unit": {"field": "n", "usd": "0.04"},
+    "max_calls_per_run": None,
+}
+
+
+async def test_what_services_cost_is_in_the_cost_of_the_run(rig: Rig) -> None:
+    client = await rig.client(**IMAGES)
+    await client.post("/services/search/mcp", json={"n": 3})
+    await client.get("/services/search/web/1")
+    model = await client.post("/anthropic/v1/messages", json={
+        "model": "anthropic-1", "max_tokens": 50, "messages": [{"role": "user", "content": "hello"}]
+    })  # fmt: skip
+    assert model.status_code == 200
+    first, second = await rig.calls()
+    assert (first["units"], first["cost_usd"], second["units"], second["cost_usd"]) == (3, "0.13", 0, "0.01")
+    usage = await rig.usage()
+    assert (usage.service_calls, usage.services_cost_usd, usage.requests) == (2, "0.14", 1)
+    assert usage.models_cost_usd is not None
+    assert Decimal(usage.models_cost_usd) > 0
+    assert usage.cost_usd is not None
+    assert Decimal(usage.cost_usd) == Decimal(usage.models_cost_usd) + Decimal("0.14")
+    assert usage.cost_usd_all_attempts == usage.cost_usd
+
+
+async def test_the_run_s_dollars_bound_its_services_too(rig: Rig) -> None:
+    client = await rig.client(**IMAGES, budget=RunBudget(max_usd="0.3"))
+    answers = await asyncio.gather(*(client.post("/services/search/mcp", json={"n": 2}) for _ in range(20)))
+    assert sorted(a.status_code for a in answers) == [200] * 3 + [400] * 17
+    assert {a.json()["error"]["code"] for a in answers if a.status_code == 400} == {"budget_exhausted"}
+    assert len(rig.somewhere.asked) == 3
+    key = (rig.run_id, rig.grant.attempt)
+    assert rig.endpoints.state(key).budget_exhausted
+    assert (await rig.usage()).cost_usd == "0.27"
+    assert (await rig.bench.ledger.spent(rig.run_id)).usd == Decimal("0.27")
+
+
+@pytest.mark.parametrize("body", [b'{"n": 1, "n": 1000}', b'{"n": -1}', b'{"n": "1e9"}', b"n=1", b"[]", b'{"n": NaN}'])
+async def test_units_that_cannot_be_read_do_not_leave(rig: Rig, body: bytes) -> None:
+    client = await rig.client(**IMAGES)
+    answer = await client.post("/services/search/mcp", content=body)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "units_unreadable")
+    assert rig.somewhere.asked == []
+    assert await rig.calls() == []
+
+
+async def test_a_call_that_a_dead_gateway_left_is_settled_with_its_price(rig: Rig) -> None:
+    await rig.client()
+    new = NewCall(
+        "svq_left", rig.grant.project_id, rig.run_id, rig.grant.attempt, rig.bench.ledger.gateway_id, "search", "GET",
+        "/web/1", cost_usd=Decimal("0.005"),
+    )  # fmt: skip
+    await rig.bench.ledger.begin_call(new)
+    await rig.bench.ledger.begin_call(new)
+    assert await rig.bench.ledger.recover() == 1
+    (call,) = await rig.calls()
+    assert (call["error"], call["status"], call["cost_usd"]) == ("gateway_died", None, "0.005")
+    assert (await rig.usage()).services_cost_usd == "0.005"
+
+
+async def test_services_without_a_price_cost_what_nobody_knows(rig: Rig) -> None:
+    client = await rig.client(price_per_call_usd=None)
+    await client.get("/services/search/web/1")
+    (call,) = await rig.calls()
+    assert call["cost_usd"] is None
+    usage = await rig.usage()
+    assert (usage.service_calls, usage.cost_usd, usage.cost_basis) == (1, None, "unknown")
