@@ -19,7 +19,7 @@ def client() -> Generator[Any]:
         opened.close()
 
 
-def run_as_agent(image: str, script: str) -> tuple[int, str]:
+def run_as_agent(image: str, script: str, memory: str = "512m") -> tuple[int, str]:
     """Run a shell script as a sandbox would: no network, read-only root, no capabilities. Returns (code, output)."""
     with client() as engine:
         container = engine.containers.create(
@@ -30,7 +30,7 @@ def run_as_agent(image: str, script: str) -> tuple[int, str]:
             cap_drop=["ALL"],
             security_opt=["no-new-privileges"],
             tmpfs={"/tmp": "size=64m,mode=1777"},
-            mem_limit="512m",
+            mem_limit=memory,
             pids_limit=128,
         )
         try:

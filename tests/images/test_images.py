@@ -16,6 +16,7 @@ from tests.images.kits import is_kit
 _CATALOGUE: Catalogue = load()
 _DEFAULT = [image.name for image in _CATALOGUE.ordered()]
 _WITH_SHELL = [name for name in _DEFAULT if not is_kit(name)]
+_LARGE = [name for name, image in _CATALOGUE.images.items() if image.on_demand and not is_kit(name)]
 _LOCAL_AUTHORITIES = Path("/usr/local/share/ca-certificates")
 
 
@@ -23,6 +24,17 @@ _LOCAL_AUTHORITIES = Path("/usr/local/share/ca-certificates")
 def test_smoke(name: str, images: Table) -> None:
     script = (_CATALOGUE.images[name].folder / "smoke.sh").read_text()
     code, output = run_as_agent(str(images[name]["id"]), script)
+    assert (code, "smoke passed" in output) == (0, True), output
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("name", _LARGE)
+def test_smoke_of_those_on_demand(name: str, engine: Engine) -> None:
+    """They are built here: of the tools of whole collections, each does one thing."""
+    built = build(engine, _CATALOGUE, this_machine(), [name])
+    script = (_CATALOGUE.images[name].folder / "smoke.sh").read_text()
+    code, output = run_as_agent(str(built[name]["id"]), script, memory="2g")
     assert (code, "smoke passed" in output) == (0, True), output
 
 
