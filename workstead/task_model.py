@@ -72,8 +72,11 @@ HostPattern = Annotated[
 ]
 
 
+FACTS_BYTES = 1 << 20
+
+
 class ClientSpec(Strict):
-    facts: RelativePath
+    facts: RelativePath | None = None
     max_messages: int = Field(default=5, ge=1, le=100)
     model: Name | None = None
 
@@ -88,7 +91,7 @@ class TaskManifest(Strict):
     instruction: str = Field(min_length=1, max_length=200_000)
     visible: list[FileRef] = Field(default_factory=list[FileRef], max_length=10_000)
     hidden: list[FileRef] = Field(default_factory=list[FileRef], max_length=10_000)
-    environment: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._/:@-]{0,254}$")] = "base"
+    environment: Annotated[str, Field(pattern=r"^([a-z0-9][a-z0-9._/:@-]{0,254}|img_[0-9A-Z]{26})$")] = "base"
     collect: list[RelativePath] = Field(default_factory=lambda: ["output"], min_length=1, max_length=16)
     limits: Limits = Field(default_factory=Limits)
     network: Literal["none", "allowlist", "web"] = "none"
@@ -108,8 +111,12 @@ class TaskManifest(Strict):
             raise ValueError("collect roots must not contain one another")
         if any(f.path.split("/")[0] == ".home" for f in self.visible):
             raise ValueError("the path .home is reserved")
-        if self.client is not None and self.client.facts not in {f.path for f in self.hidden}:
-            raise ValueError(f"client.facts {self.client.facts!r} is not among the hidden files")
+        facts = None if self.client is None else self.client.facts
+        found = next((f for f in self.hidden if f.path == facts), None)
+        if facts is not None and found is None:
+            raise ValueError(f"client.facts {facts!r} is not among the hidden files")
+        if found is not None and found.size_bytes > FACTS_BYTES:
+            raise ValueError(f"client.facts has more than {FACTS_BYTES} bytes")
         return self
 
 

@@ -15,13 +15,14 @@ def reader_for(kind: ArchiveKind, sink: Sink, limits: ArchiveLimits, spool: Bina
     ``spool`` is an empty file that can seek: a zip is read from its end, so it is kept there until it has come.
     """
     meter = Meter(limits)
-    match kind:
-        case ArchiveKind.ZIP:
-            return ZipReader(sink, meter, spool)
-        case ArchiveKind.TAR:
-            return _Counted(TarReader(sink, meter), meter)
-        case _:
-            return Inflater(kind, meter, TarReader(sink, meter))
+    if kind is ArchiveKind.ZIP:
+        return ZipReader(sink, meter, spool)
+    return inflated(kind, TarReader(sink, meter), meter)
+
+
+def inflated(kind: ArchiveKind, inner: Reader, meter: Meter) -> Reader:
+    """Return a reader of a stream, compressed or not, that feeds ``inner`` with what is in it."""
+    return _Counted(inner, meter) if kind is ArchiveKind.TAR else Inflater(kind, meter, inner)
 
 
 class _Counted:

@@ -124,7 +124,7 @@ class ScaffoldManifest(Strict):
     files: list[FileRef] = Field(default_factory=list[FileRef], max_length=1000)
     """Files written below /workspace/.home/kit before the command starts (small programs; trees come as a kit image)."""
     kit: str | None = None
-    """Image whose /opt/kit is mounted read-only at /opt/kit."""
+    """Image whose /opt/kit is mounted read-only at /opt/kit: one of the project's own (id or name), or a shipped one."""
     parser: Literal["text", "jsonl", "json"] = "text"
     """``text``: every output chunk is an event. ``jsonl``: complete lines that are JSON objects become events too. With a
     ``mapping``, what it says is the event in their place; a line of ``text`` is then ``{"line": …}``. ``json``: one object,

@@ -127,10 +127,11 @@ def words(value: object) -> list[str]:
 
 def _told(value: object) -> str:
     listed = [word.partition("=")[0] for word in words(value)]
-    return _short(" ".join(listed) if listed else str(value))
+    return short(" ".join(listed) if listed else str(value))
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
+    """Return text of an image as it may be shown: printable, bounded in length."""
     shown = "".join(c if c.isprintable() else "?" for c in text[:_SHOWN_CHARS])
     return shown + ("…" if len(text) > _SHOWN_CHARS else "")
 

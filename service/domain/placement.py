@@ -19,6 +19,7 @@ class Wait(StrEnum):
     MEMORY = "waiting_for_memory"
     DISK = "waiting_for_disk"
     NO_HOST = "no_host"
+    IMAGE = "image_missing"
     CORDONED = "hosts_cordoned"
 
 
@@ -31,6 +32,11 @@ class Need:
     disk_bytes: int
     runtime: str | None = None
     untrusted: bool = False
+    kit: str | None = None
+
+    @property
+    def images(self) -> tuple[str, ...]:
+        return (self.environment,) if self.kit is None else (self.environment, self.kit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +87,13 @@ class Capacity:
         return 0 if self.disk_is_full else int(self.disk_free_bytes * self.disk_overcommit) - self.disk_promised_bytes
 
     def offers(self, need: Need) -> bool:
-        """Tell whether the host has the environment and a runtime for it, whatever is free."""
+        """Tell whether the host has the images and a runtime for it, whatever is free."""
         allowed = self.untrusted_runtimes if need.untrusted else self.runtimes
-        return need.environment in self.environments and (
-            need.runtime in allowed if need.runtime is not None else bool(allowed)
-        )
+        return not self.lacks(need) and (need.runtime in allowed if need.runtime is not None else bool(allowed))
+
+    def lacks(self, need: Need) -> list[str]:
+        """Return those of the images that the host does not have."""
+        return [image for image in need.images if image not in self.environments]
 
     def large_enough(self, need: Need) -> bool:
         """Tell whether the host could hold it with nothing else on it."""
@@ -134,13 +142,27 @@ def why_waiting(hosts: Sequence[Capacity], need: Need, share: Share) -> tuple[Wa
         return Wait.NO_HOST, "no host is up"
     offering = [h for h in standing if h.offers(need)]
     if not offering:
-        return Wait.NO_HOST, f"no host that is up offers environment {need.environment!r}"
+        return nowhere(standing, need)
     if share.is_full:
         return Wait.PROJECT_SLOTS, f"the project has {share.live} runs at work of {share.max_runs} at most"
     taking = [h for h in offering if h.takes_runs]
     if not taking:
         return Wait.CORDONED, "every host that could take it is cordoned"
     return _room_of(taking, need)
+
+
+def nowhere(standing: Sequence[Capacity], need: Need) -> tuple[Wait, str]:
+    """Return why none of the hosts offers what a run asks, and the same in words."""
+    least = min((h.lacks(need) for h in standing), key=len, default=list[str]())
+    if not least:
+        return Wait.NO_HOST, f"no host that is up offers runtime {need.runtime or 'for untrusted projects'!r}"
+    return Wait.IMAGE, f"no host that is up has {' and '.join(map(shown_image, least))}"
+
+
+def shown_image(image: str) -> str:
+    """Return an image with what brings it to a host."""
+    how = "hosts load it" if image.startswith("img_") else "`make images` builds those that are shipped"
+    return f"image {image!r} ({how})"
 
 
 def _room_of(taking: Sequence[Capacity], need: Need) -> tuple[Wait, str]:

@@ -72,14 +72,19 @@ class Price(Strict):
         return self
 
 
+FACTS_BYTES = 1 << 20
+"""Most bytes of what a simulated client knows."""
+
+
 class ClientSpec(Strict):
     """A simulated client that the agent may ask (NEEDS, PayWorthy's tool agent)."""
 
-    facts: RelativePath
-    """Hidden file with what only the client knows."""
+    facts: RelativePath | None = None
+    """Hidden file with what only the client knows, up to 1 MiB; null: a model makes it once, before the first run
+    (``POST /v1/tasks/{id}/client-facts``)."""
     max_messages: int = Field(default=5, ge=1, le=100)
     model: Name | None = None
-    """Catalogue name of the model that plays the client; null: the deployment's setting."""
+    """Catalogue name of the model that plays the client; null: the agent's own."""
 
 
 class GraderSpec(Strict):
@@ -98,8 +103,8 @@ class TaskManifest(Strict):
     """Files that the agent sees, at these paths below /workspace."""
     hidden: list[FileRef] = Field(default_factory=list[FileRef], max_length=10_000)
     """Reference solutions, answers, rubrics. Never mounted, copied or named into an agent's sandbox."""
-    environment: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._/:@-]{0,254}$")] = "base"
-    """Name of a shipped environment image, or an image id known to the host."""
+    environment: Annotated[str, Field(pattern=r"^([a-z0-9][a-z0-9._/:@-]{0,254}|img_[0-9A-Z]{26})$")] = "base"
+    """An image of the project's own (``/v1/images``, id or name), or the name of a shipped one."""
     collect: list[RelativePath] = Field(default_factory=lambda: ["output"], min_length=1, max_length=16)
     """Roots below /workspace that are sealed into the deliverable."""
     limits: Limits = Field(default_factory=Limits)
@@ -123,11 +128,19 @@ class TaskManifest(Strict):
         if any(b == a or b.startswith(a + "/") for a, b in pairwise(roots)):
             raise ValueError("collect roots must not contain one another")
         reserved = [f.path for f in self.visible if f.path.split("/")[0] == ".home"]
-        if self.client is not None and self.client.facts not in {f.path for f in self.hidden}:
-            raise ValueError(f"client.facts {self.client.facts!r} is not among the hidden files")
         if reserved:
             raise ValueError(f"the path .home is reserved: {reserved[0]!r}")
+        facts = self.imported_facts()
+        if self.client is not None and self.client.facts is not None and facts is None:
+            raise ValueError(f"client.facts {self.client.facts!r} is not among the hidden files")
+        if facts is not None and facts.size_bytes > FACTS_BYTES:
+            raise ValueError(f"client.facts has more than {FACTS_BYTES} bytes")
         return self
+
+    def imported_facts(self) -> FileRef | None:
+        """Return the hidden file with what only the client knows; null: none was brought."""
+        wanted = None if self.client is None else self.client.facts
+        return next((f for f in self.hidden if f.path == wanted), None)
 
     def digest(self) -> str:
         """Return the sha256 of the canonical JSON form: the task's version."""

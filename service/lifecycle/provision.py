@@ -82,9 +82,9 @@ async def _provision(ctx: Context, attempt: AttemptRow, work: Work, made: list[S
 
 
 async def _spec(ctx: Context, attempt: AttemptRow, work: Work) -> SandboxSpec:
-    backend, kit = ctx.sandboxes.backend, work.manifest.kit
+    backend, kit = ctx.sandboxes.backend, work.kit
     return SandboxSpec(
-        environment=await backend.resolve_image(work.run.environment),
+        environment=await backend.resolve_image(work.environment),
         kit=None if kit is None else await backend.resolve_image(kit),
         limits=work.run.limits,
         runtime=attempt.runtime or "runc",

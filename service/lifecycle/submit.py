@@ -17,6 +17,8 @@ from service.domain.limits import Limits
 from service.domain.policies import NetworkRules, RunBudget
 from service.domain.run_states import Flag
 from service.domain.tasks import LABELS, NetworkPolicy, Strict, TaskManifest
+from service.lifecycle.client_facts import check_client, talks
+from service.lifecycle.image_choice import choose_image
 from service.lifecycle.model_access import find_models, provider_tools
 from service.lifecycle.plan_inputs import plan_context
 from service.lifecycle.uploads import await_upload
@@ -65,7 +67,8 @@ class Origin:
 
 
 async def submit(tx: Tx, project: Project, request: RunRequest, origin: Origin = Origin()) -> RunRow:
-    """Insert a queued run. Raises NotFound (task, agent), Invalid (limits, a task that the scaffold cannot do)."""
+    """Insert a queued run. Raises NotFound (task, agent), Invalid (limits, a task that the scaffold cannot do, a
+    client that could not answer)."""
     task = await tasks.get(tx, project.id, request.task)
     if task is None:
         raise NotFound("task_not_found", f"no task {request.task}")
@@ -76,19 +79,24 @@ async def submit(tx: Tx, project: Project, request: RunRequest, origin: Origin =
     limits = resolve_limits(task.manifest.limits, request.limits, scaffold.manifest.minimum)
     models = await find_models(tx, project.id, agent.spec)
     check_plan(task.manifest, agent.spec, scaffold.manifest, limits, models)
-    network = _network(task.manifest, request.network)
+    network, kit = _network(task.manifest, request.network), scaffold.manifest.kit
+    kind = scaffold_for(scaffold.manifest.kind)
+    driver = Driver.REMOTE if request.manual else kind.driver
+    if talks(task.manifest, driver, kind):
+        await check_client(tx, task, agent.spec.model)
     new = NewRun(
         project_id=project.id,
         task_id=task.id,
         agent_id=agent.id,
         limits=limits,
-        environment=task.manifest.environment,
+        environment=await choose_image(tx, project.id, task.manifest.environment),
+        kit=None if kit is None else await choose_image(tx, project.id, kit),
         sample=request.sample,
         max_attempts=request.max_attempts,
         priority=request.priority,
         runtime=request.runtime,
         labels=request.labels,
-        driver=Driver.REMOTE if request.manual else scaffold_for(scaffold.manifest.kind).driver,
+        driver=driver,
         model_id=models[0].id if agent.spec.model is not None else None,
         budget=request.budget,
         network=network,

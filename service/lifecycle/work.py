@@ -8,6 +8,7 @@ from service.domain.errors import Fault
 from service.domain.grants import GrantedModel
 from service.domain.tasks import TaskManifest
 from service.lifecycle.context import MOST_KNOWN, Context, Parts
+from service.lifecycle.image_choice import host_name
 from service.scaffolds.contract import Scaffold
 from service.scaffolds.registry import scaffold_for
 from service.store import agents, clock, run_models, runs, scaffolds, tasks
@@ -27,6 +28,9 @@ class Work:
     """Since the attempt's ``started_at``, by the database's clock; 0 before the start."""
     seconds_left: float
     """Until the attempt's deadline, by the database's clock; the whole wall clock before one is set."""
+    environment: str
+    """As the host's engine calls it; so is the kit."""
+    kit: str | None
 
     @property
     def scaffold(self) -> Scaffold:
@@ -55,7 +59,9 @@ async def _read(tx: Tx, attempt: AttemptRow, known: dict[tuple[str, str], Parts]
     left = (attempt.deadline_at - now).total_seconds() if attempt.deadline_at else run.limits.wall_clock_s
     names = parts[1].models()
     granted = await run_models.granted_models(tx, run.project_id, names) if names else []
-    return Work(run, *parts, granted, max(0.0, since), left)
+    environment = await host_name(tx, run.environment)
+    kit = None if run.kit is None else await host_name(tx, run.kit)
+    return Work(run, *parts, granted, max(0.0, since), left, environment, kit)
 
 
 async def _parts(tx: Tx, run: RunRow) -> Parts:

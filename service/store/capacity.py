@@ -42,6 +42,7 @@ def need_of(run: RowMapping) -> Need:
         disk_bytes=int(run["limits"]["disk_bytes"]),
         runtime=run["runtime"],
         untrusted=run["untrusted"],
+        kit=run["kit"],
     )
 
 

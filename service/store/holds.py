@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import RowMapping, func, select, text
 
-from service.domain.placement import Capacity, too_large
+from service.domain.placement import Capacity, Wait, nowhere, too_large
 from service.domain.run_states import Phase
 from service.store import capacity
 from service.store.claims import UNREACHABLE
@@ -23,6 +23,7 @@ _DOUBLES_EVERY_S = 5.0
 # Only while some host is up: with none at all, the queue itself is the right place to wait. Sizes as in
 # service.domain.placement: what a host did not report does not limit it.
 _FITS = """EXISTS (SELECT 1 FROM hosts h WHERE h.state = 'up' AND r.environment = ANY(h.environments)
+    AND (r.kit IS NULL OR r.kit = ANY(h.environments))
     AND (CASE WHEN p.untrusted
               THEN h.facts ? 'untrusted_runtimes' AND jsonb_array_length(h.facts -> 'untrusted_runtimes') > 0
                    AND (r.runtime IS NULL OR h.facts -> 'untrusted_runtimes' ? r.runtime)
@@ -31,13 +32,13 @@ _FITS = """EXISTS (SELECT 1 FROM hosts h WHERE h.state = 'up' AND r.environment 
     AND coalesce((r.limits ->> 'disk_bytes')::bigint
                  <= (h.facts ->> 'disk_total_bytes')::bigint * coalesce((h.facts ->> 'disk_overcommit')::float8, 2), true))"""
 _STUCK = text(f"""
-    SELECT r.id, r.environment, r.runtime, r.limits, p.untrusted FROM runs r JOIN projects p ON p.id = r.project_id
+    SELECT r.id, r.environment, r.kit, r.runtime, r.limits, p.untrusted FROM runs r JOIN projects p ON p.id = r.project_id
     WHERE r.phase = 'queued' AND r.queued_at < clock_timestamp() - make_interval(secs => :after_s) AND NOT {_FITS}
       AND EXISTS (SELECT 1 FROM hosts WHERE state = 'up')
     ORDER BY r.queued_at LIMIT {_AT_ONCE}""")  # noqa: S608 - constants only
 _FREED = text(f"""
     SELECT r.id FROM runs r JOIN projects p ON p.id = r.project_id
-    WHERE r.phase = 'held' AND r.hold ->> 'reason' IN ('{UNPLACEABLE}', '{TOO_LARGE}') AND {_FITS}
+    WHERE r.phase = 'held' AND r.hold ->> 'reason' IN ('{UNPLACEABLE}', '{TOO_LARGE}', '{Wait.IMAGE}') AND {_FITS}
     ORDER BY r.queued_at LIMIT {_AT_ONCE}""")  # noqa: S608 - constants only
 
 _CUT_OFF = text(f"""
@@ -136,9 +137,13 @@ async def _locked(tx: Tx, run_id: str, phase: Phase) -> RowMapping | None:
 
 async def _reason(tx: Tx, stuck: RowMapping, hosts: list[Capacity]) -> dict[str, Any]:
     since = (await tx.execute(select(func.clock_timestamp()))).scalar_one().isoformat()
-    size = too_large(hosts, capacity.need_of(stuck))
+    need = capacity.need_of(stuck)
+    size = too_large(hosts, need)
     if size is not None:
         return {"reason": TOO_LARGE, "detail": size, "since": since}
+    missing, words = nowhere([h for h in hosts if h.state == "up"], need)
+    if missing is Wait.IMAGE:
+        return {"reason": missing.value, "detail": words, "since": since}
     what = f"environment {stuck['environment']!r}"
     if stuck["runtime"]:
         what += f" under runtime {stuck['runtime']!r}"

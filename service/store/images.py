@@ -128,9 +128,9 @@ async def delete(tx: Tx, project_id: str, image_id: str) -> bool:
 
 
 async def wanted(tx: Tx) -> list[ImageRow]:
-    """Return what hosts are to have: first what queued runs need, then the newest; at most 500."""
+    """Return what hosts are to have: first what waiting runs need, then the newest; at most 500."""
     queued = exists().where(
-        runs.c.phase == Phase.QUEUED, or_(runs.c.environment == images.c.id, runs.c.kit == images.c.id)
+        runs.c.phase.in_((Phase.QUEUED, Phase.HELD)), or_(runs.c.environment == images.c.id, runs.c.kit == images.c.id)
     )
     query = select(images).where(images.c.state == ImageState.READY)
     query = query.order_by(case((queued, 0), else_=1), images.c.created_at.desc(), images.c.id).limit(MOST_KEPT)

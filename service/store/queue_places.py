@@ -23,7 +23,7 @@ _PLACES = text(f"""
                    row_number() OVER (ORDER BY r.priority DESC, r.queued_at, r.id) AS place
             FROM runs r WHERE r.project_id = p.id AND r.phase = 'queued' AND r.stop_requested_at IS NULL
             ORDER BY r.priority DESC, r.queued_at, r.id LIMIT {COUNTED}) AS c)
-    SELECT r.id, r.environment, r.runtime, r.limits, r.queued_at, p.untrusted, p.max_runs,
+    SELECT r.id, r.environment, r.kit, r.runtime, r.limits, r.queued_at, p.untrusted, p.max_runs,
            coalesce(live.n, 0) AS live, placed.place, placed.position
     FROM runs r JOIN projects p ON p.id = r.project_id LEFT JOIN live ON live.project_id = p.id
     LEFT JOIN placed ON placed.id = r.id

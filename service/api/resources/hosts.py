@@ -45,7 +45,7 @@ class Disk(View):
 
 class Obstacle(View):
     reason: str
-    """lost | draining | cordoned | waiting_for_slot | waiting_for_disk | waiting_for_memory"""
+    """lost | draining | cordoned | waiting_for_slot | waiting_for_disk | waiting_for_memory | image_missing"""
     detail: str
 
 

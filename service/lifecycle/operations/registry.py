@@ -16,6 +16,7 @@ class Kind:
 
 
 KINDS = {
+    "image_import": Kind("service.lifecycle.operations.image_import.handler:run", "agents"),
     "benchmark_import": Kind("service.lifecycle.operations.benchmark_import:run", "benchmarks"),
     "model_check": Kind("service.lifecycle.operations.model_check:run", "agents"),
     "conformance": Kind("service.lifecycle.operations.conformance.handler:run", "agents"),

@@ -17,7 +17,7 @@ FREE = Share(0, None)
     ("changes", "reason", "detail"),
     [
         ({"state": "lost"}, Wait.NO_HOST, "no host is up"),
-        ({"environments": ("desktop",)}, Wait.NO_HOST, "no host that is up offers environment 'base'"),
+        ({"environments": ("desktop",)}, Wait.IMAGE, "no host that is up has image 'base' (`make images` builds those that are shipped)"),
         ({"cordoned": True}, Wait.CORDONED, "every host that could take it is cordoned"),
         ({"state": "draining"}, Wait.CORDONED, "every host that could take it is cordoned"),
         ({"running": 4}, Wait.SLOT, "all 4 slots are taken"),

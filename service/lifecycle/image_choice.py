@@ -1,0 +1,32 @@
+"""Which image a task or a scaffold means: one that the project brought, by id or name, or a shipped one by its name."""
+
+from typing import Any
+
+from service.domain.errors import Conflict, Invalid
+from service.domain.images import ID, ImageState
+from service.store import images
+from service.store.database import Tx
+
+
+async def choose_image(tx: Tx, project_id: str, reference: str) -> str:
+    """Return what hosts are asked for. A project's own image wins over a shipped one of its name.
+
+    Raises Invalid (image_not_found, image_refused), Conflict (image_not_ready). The image stays until ``tx`` ends.
+    """
+    row = await images.meant(tx, project_id, reference)
+    if row is None:
+        if ID.fullmatch(reference):
+            raise Invalid("image_not_found", f"there is no image {reference}", image=reference)
+        return reference
+    if row.state is ImageState.REFUSED:
+        why: dict[str, Any] = row.report.get("refused") or {}
+        raise Invalid("image_refused", f"image {row.name} was refused: {why.get('detail')}", image=row.id)
+    if row.state is ImageState.PENDING:
+        raise Conflict("image_not_ready", f"image {row.name} is not imported yet", image=row.id)
+    return row.id
+
+
+async def host_name(tx: Tx, chosen: str) -> str:
+    """Return what the host's engine calls an image that was chosen."""
+    row = await images.load(tx, chosen) if ID.fullmatch(chosen) else None
+    return chosen if row is None or row.content is None else row.content.tag
