@@ -41,15 +41,16 @@ _ALONE = text("SELECT id FROM projects WHERE id = ANY(CAST(:ids AS text[])) ORDE
 # so one statement gives the same order as claiming one by one. `wanted` bounds the scan per project.
 _CANDIDATES = text(f"""
     WITH live AS (SELECT project_id, count(*) AS n FROM runs WHERE phase IN {LIVE} AND phase <> 'done' GROUP BY 1)
-    SELECT c.id, c.environment, c.runtime, c.limits, p.id AS project_id, p.untrusted, p.max_runs,
+    SELECT c.id, c.environment, c.kit, c.runtime, c.limits, p.id AS project_id, p.untrusted, p.max_runs,
            coalesce(live.n, 0) AS live, extract(epoch FROM clock_timestamp() - c.queued_at) AS waited_s
     FROM projects p LEFT JOIN live ON live.project_id = p.id
     CROSS JOIN LATERAL (
-        SELECT r.id, r.priority, r.queued_at, r.environment, r.runtime, r.limits,
+        SELECT r.id, r.priority, r.queued_at, r.environment, r.kit, r.runtime, r.limits,
                row_number() OVER (ORDER BY r.priority DESC, r.queued_at, r.id) AS place
         FROM runs r
         WHERE r.project_id = p.id AND r.phase = 'queued' AND r.stop_requested_at IS NULL AND NOT {UNREACHABLE}
           AND r.environment = ANY(CAST(:environments AS text[]))
+          AND (r.kit IS NULL OR r.kit = ANY(CAST(:environments AS text[])))
           AND coalesce(r.runtime, CASE WHEN p.untrusted THEN :safe_default ELSE :any_default END)
               = ANY(CASE WHEN p.untrusted THEN CAST(:safe AS text[]) ELSE CAST(:runtimes AS text[]) END)
         ORDER BY r.priority DESC, r.queued_at, r.id LIMIT :wanted) AS c
@@ -67,7 +68,7 @@ _LOCK = text("""
 async def claim(
     tx: Tx, host: HostRow, free_slots: int, *, reserve_after_s: float = RESERVE_AFTER_S
 ) -> list[AttemptRow]:
-    """Take at most ``free_slots`` queued runs whose environment and runtime the host offers and that it has room for.
+    """Take at most ``free_slots`` queued runs whose images and runtime the host offers and that it has room for.
 
     Each gets a further attempt with a new fence and enters phase ``provisioning``. An untrusted project's runs go only
     to ``host.untrusted_runtimes``; a project never has more live runs than its ``max_runs``. Empty when the host is not
