@@ -7,8 +7,10 @@ The model that plays the task's client is asked with the token of our own proces
 from service.domain.agents import AgentSettings
 from service.domain.errors import Invalid
 from service.domain.models import ModelSpec
+from service.lifecycle.client_facts import client_model, talks
 from service.lifecycle.context import Context
 from service.lifecycle.loop_drive import LoopAccess
+from service.lifecycle.own_side import own_headers, reach_of
 from service.lifecycle.work import Work
 from service.models.messages import Reach
 from service.store import run_models, tokens
@@ -35,29 +37,17 @@ async def loop_access(ctx: Context, attempt: AttemptRow, work: Work) -> LoopAcce
 
     secret = await retrying(ctx.db, mint, ctx.timing.database_patience_s)
     settings = AgentSettings.of(work.agent.settings)
-    agent = _reach(ctx, work.models[0].spec, secret, chat=bool(settings.further.get("chat")))
-    return LoopAccess(agent, None if work.task.client is None else await _client(ctx, attempt, work))
+    agent = reach_of(ctx.models.local_socket, work.models[0].spec, secret, chat=bool(settings.further.get("chat")))
+    talking = talks(work.task, work.run.driver, work.scaffold)
+    return LoopAccess(agent, await client_reach(ctx, attempt, work) if talking else None)
 
 
-def _reach(
-    ctx: Context, spec: ModelSpec, token: str, *, chat: bool = False, headers: dict[str, str] | None = None
-) -> Reach:
-    return Reach(
-        socket=ctx.models.local_socket,
-        token=token,
-        upstream_id=spec.upstream_id,
-        dialect=spec.dialect,
-        max_output_tokens=spec.max_output_tokens,
-        reasoning=bool(spec.efforts),
-        chat=chat,
-        headers=headers or {},
-    )
+async def client_reach(ctx: Context, attempt: AttemptRow, work: Work) -> Reach:
+    """Return the way to the model that plays the task's client: the task's own choice, else the agent's.
 
-
-async def _client(ctx: Context, attempt: AttemptRow, work: Work) -> Reach:
-    """The task's own choice of a model, else the agent's."""
-    assert work.task.client is not None
-    name = work.task.client.model or work.models[0].spec.name
+    Raises Invalid ``client_model_needed``, ``model_not_found``, Unavailable.
+    """
+    name = client_model(work.task, work.agent.model)
 
     async def find(tx: Tx) -> list[ModelSpec]:
         found = await run_models.granted_models(tx, work.run.project_id, [name])
@@ -66,10 +56,6 @@ async def _client(ctx: Context, attempt: AttemptRow, work: Work) -> Reach:
     found = await retrying(ctx.db, find, ctx.timing.database_patience_s)
     if not found:
         raise Invalid("model_not_found", f"the project's catalogue has no model {name!r} for the task's client")
-    headers = {
-        "x-workstead-project": work.run.project_id,
-        "x-workstead-purpose": "client",
-        "x-workstead-model": name,
-        "x-workstead-run": f"{attempt.run_id}/{attempt.n}",
-    }
-    return _reach(ctx, found[0], ctx.models.service_token(), headers=headers)
+    headers = own_headers(work.run.project_id, "client", name)
+    run = {"x-workstead-run": f"{attempt.run_id}/{attempt.n}"}
+    return reach_of(ctx.models.local_socket, found[0], ctx.models.service_token(), headers={**headers, **run})

@@ -1,6 +1,6 @@
 """The simulated client: another model that holds the task's private facts and answers what the agent asks.
 
-The facts are a hidden file of the task. They go into requests of purpose ``client`` and nowhere else: not into the
+The facts are a hidden asset of the task (``client_facts``). They go into requests of purpose ``client`` and nowhere else: not into the
 sandbox, not into the agent's conversation, not into an event. The exchange is the events ``client.message`` and, at the
 end, a blob that graders may read.
 """
@@ -10,17 +10,20 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from service.domain.errors import Invalid
+from service.domain.errors import Conflict, Fault, Invalid
 from service.domain.events import EventType
-from service.domain.limits import MIB
+from service.domain.tasks import FACTS_BYTES, FileRef
+from service.lifecycle.client_facts import find_facts
 from service.lifecycle.context import Context
 from service.lifecycle.loop_journal import LoopJournal
 from service.lifecycle.work import Work
-from service.models.messages import Answer, Ask, ModelClient, ModelRefused, Turn, UserTurn
+from service.models.messages import Answer, Ask, GatewayAway, ModelClient, ModelRefused, Turn, UserTurn
 from service.scaffolds.contract import Translated
 from service.scaffolds.loops import ClientReply
+from service.store.database import Tx, retrying
 
-FACTS_BYTES = MIB
+STEP = "client"
+"""Kind of its steps in a journal."""
 MESSAGE_CHARS, ATTACHMENT_CHARS, MAX_ATTACHMENTS = 20_000, 50_000, 10
 REPLY_TOKENS = 4096
 PROMPT_VERSION = 1
@@ -49,44 +52,83 @@ Rules:
 NO_WORDS = "(The client did not answer.)"
 
 
-class SimulatedClient:
-    """One run's client. Replies are steps of the loop's journal, so none is asked for twice."""
+_MISSING = (401, 403, 404)
+"""What a provider answers whose model or key is not there: nobody's word, whatever was asked."""
 
-    def __init__(self, journal: LoopJournal, model: ModelClient, system: str, max_messages: int) -> None:
+
+class SimulatedClient:
+    """One run's client. Replies are steps of the attempt's journal, so none is asked for twice."""
+
+    def __init__(
+        self, journal: LoopJournal, model: ModelClient, system: str, max_messages: int, facts_sha256: str
+    ) -> None:
         self.max_messages = max_messages
         self._journal = journal
         self._model = model
         self._system = system
+        self._facts = facts_sha256
         self._turns: list[Turn] = []
         self._exchange: list[dict[str, Any]] = []
 
     @classmethod
     async def open(cls, ctx: Context, work: Work, journal: LoopJournal, model: ModelClient) -> "SimulatedClient":
-        """Read the facts. Raises Invalid ``no_client``, NotFound (their blob is gone)."""
-        task = work.task
+        """Read the facts. Raises Invalid ``no_client``, ``client_facts_missing``, NotFound (their blob is gone)."""
+        task, run = work.task, work.run
         if task.client is None:
             raise Invalid("no_client", "the task has no client")
-        digest = next(f.sha256 for f in task.hidden if f.path == task.client.facts)
-        facts = (await asyncio.to_thread(ctx.blobs.read_bytes, digest, FACTS_BYTES)).decode(errors="replace")
+
+        async def find(tx: Tx) -> FileRef | None:
+            return await find_facts(tx, run.task_id, run.project_id, task)
+
+        found = await retrying(ctx.db, find, ctx.timing.database_patience_s)
+        if found is None:
+            raise Invalid("client_facts_missing", "the facts of the task's client are not made")
+        facts = (await asyncio.to_thread(ctx.blobs.read_bytes, found.sha256, FACTS_BYTES)).decode(errors="replace")
         # Not str.format: posting and facts are full of braces.
         system = _SYSTEM.replace("{posting}", task.instruction).replace("{facts}", facts)
-        return cls(journal, model, system, task.client.max_messages)
+        return cls(journal, model, system, task.client.max_messages, found.sha256)
 
-    async def reply(self, n: int, text: str, attachments: Mapping[str, str]) -> ClientReply:
-        """See :class:`service.scaffolds.loops.LoopClient`."""
+    async def recall(self) -> dict[str, ClientReply]:
+        """Take over the exchange so far from the journal; return the replies by the ids of their messages."""
+        known: dict[str, ClientReply] = {}
+        for n in range(1, self._journal.recorded(STEP) + 1):
+            value = await self._journal.step(STEP, _key(n), _not_recorded)
+            known[str(value.get("id", ""))] = self._took(n, value)
+        return known
+
+    @property
+    def sent(self) -> int:
+        """Messages that were answered."""
+        return len(self._exchange) // 2
+
+    async def reply(self, n: int, text: str, attachments: Mapping[str, str], id: str = "") -> ClientReply:
+        """See :class:`service.scaffolds.loops.LoopClient`; ``id`` is the sender's name for the message."""
         if not 1 <= n <= self.max_messages:
-            raise Invalid("no_messages_left", f"at most {self.max_messages} messages", max_messages=self.max_messages)
+            raise Conflict("no_messages_left", f"at most {self.max_messages} messages", max_messages=self.max_messages)
         said = _message(text, attachments)
 
         async def act() -> dict[str, Any]:
-            ask = Ask(self._system, [*self._turns, UserTurn(text=said)], max_output_tokens=REPLY_TOKENS)
-            try:
-                answer = await self._model.ask(ask)
-            except ModelRefused as error:
-                answer = Answer(stop="other", stop_detail=error.type)
-            return {"n": n, "sent": said, "attached": sorted(attachments), "answer": answer.model_dump(mode="json")}
+            answer = await self._ask(said)
+            body = {"n": n, "sent": said, "attached": sorted(attachments), "answer": answer.model_dump(mode="json")}
+            return {**body, "id": id}
 
-        value = await self._journal.step("client", f"message-{n}", act, _tell)
+        return self._took(n, await self._journal.step(STEP, _key(n), act, _tell))
+
+    async def _ask(self, said: str) -> Answer:
+        """A model that refuses says nothing. One that fails, or is not there, is no word of the client's: it must not
+        become a question that stayed unanswered, and so a score."""
+        try:
+            return await self._model.ask(
+                Ask(self._system, [*self._turns, UserTurn(text=said)], max_output_tokens=REPLY_TOKENS)
+            )
+        except ModelRefused as error:
+            if error.type in ("provider_failed", "answer_cut"):
+                raise GatewayAway("client_unavailable", error.detail) from error
+            if error.fields.get("http_status") in _MISSING:
+                raise Fault("client_misconfigured", f"who plays the client cannot be asked: {error.detail}") from error
+            return Answer(stop="other", stop_detail=error.type)
+
+    def _took(self, n: int, value: dict[str, Any]) -> ClientReply:
         answer = Answer.model_validate(value["answer"])
         self._turns += [UserTurn(text=value["sent"]), answer]
         words = answer.text.strip() or NO_WORDS
@@ -98,8 +140,17 @@ class SimulatedClient:
 
     def transcript(self) -> str:
         """Return the exchange as JSON, for graders."""
-        body = {"v": 1, "prompt_version": PROMPT_VERSION, "max_messages": self.max_messages, "messages": self._exchange}
+        head = {"v": 1, "prompt_version": PROMPT_VERSION, "facts_sha256": self._facts}
+        body = {**head, "max_messages": self.max_messages, "messages": self._exchange}
         return json.dumps(body, ensure_ascii=False)
+
+
+def _key(n: int) -> str:
+    return f"message-{n}"
+
+
+async def _not_recorded() -> dict[str, Any]:
+    raise Fault("journal_broken", "a message that was counted is not recorded")
 
 
 def _message(text: str, attachments: Mapping[str, str]) -> str:

@@ -59,6 +59,10 @@ class LoopShell(Protocol):
         """Run a tool call, once per ``call_id``. Raises ToolFailed, LauncherLost."""
         ...
 
+    async def read_file(self, path: str, *, limit_bytes: int = 16 << 20) -> bytes:
+        """Return a regular file below /workspace. Raises ToolFailed, LauncherLost."""
+        ...
+
     async def write_file(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
         """Write below /workspace; a repeat writes the same again. Raises ToolFailed, LauncherLost."""
         ...
@@ -98,6 +102,12 @@ class LoopServices(Protocol):
         """GET; return status and text (bounded). Raises GatewayAway."""
         ...
 
+    async def send(
+        self, service: str, method: str, path: str, body: bytes, content_type: str, *, limit_bytes: int
+    ) -> tuple[int, bytes]:
+        """Return status and body, of which at most one byte more than ``limit_bytes`` is read. Raises GatewayAway."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class LoopJob:
@@ -131,5 +141,10 @@ class Loop(Protocol):
 @runtime_checkable
 class LoopScaffold(Protocol):
     """A scaffold whose driver is ``loop``."""
+
+    @property
+    def asks_client(self) -> bool:
+        """Whether its loop has a way to ask the task's simulated client."""
+        ...
 
     def loop(self) -> Loop: ...

@@ -30,6 +30,10 @@ class OwnWay:
     token_file: Path
     """Made by the gateway; read when something is asked."""
 
+    def token(self) -> str:
+        """Blocks. Raises OSError."""
+        return self.token_file.read_text().strip()
+
 
 @dataclass(frozen=True, slots=True)
 class OperationContext:

@@ -10,6 +10,7 @@ from service.domain.errors import Conflict, NotFound, Unavailable
 from service.domain.tasks import Strict
 from service.lifecycle.operations.contract import Job, OperationContext, OwnWay
 from service.lifecycle.operations.model_questions import Question, found_usage, has_key, json_values, questions
+from service.lifecycle.own_side import own_headers
 from service.store import models
 from service.store.database import Tx
 from service.store.rows_models import ModelRow
@@ -86,12 +87,8 @@ async def _check(way: OwnWay | None, model: ModelRow, question: Question) -> dic
 
 
 async def _ask(way: OwnWay, model: ModelRow, question: Question) -> tuple[int, bytes]:
-    headers = {
-        "authorization": f"Bearer {await asyncio.to_thread(_token, way)}",
-        "x-workstead-project": model.project_id,
-        "x-workstead-purpose": "check",
-        "x-workstead-model": model.name,
-    }
+    bearer = {"authorization": f"Bearer {await asyncio.to_thread(way.token)}"}
+    headers = bearer | own_headers(model.project_id, "check", model.name)
     transport = httpx.AsyncHTTPTransport(uds=str(way.socket))
     data = b""
     async with (
@@ -103,10 +100,6 @@ async def _ask(way: OwnWay, model: ModelRow, question: Question) -> tuple[int, b
             if len(data) > MOST:
                 break
     return answer.status_code, data
-
-
-def _token(way: OwnWay) -> str:
-    return way.token_file.read_text().strip()
 
 
 def _raw(data: bytes) -> str:

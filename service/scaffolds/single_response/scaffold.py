@@ -20,6 +20,7 @@ class SingleResponseScaffold:
     """Settings of its own: ``max_total_tokens`` (64 000), ``prompt`` (a shipped template), ``chat``."""
 
     driver = Driver.LOOP
+    asks_client = False
 
     def check(self, manifest: ScaffoldManifest) -> None:
         refuse_command_fields(manifest)

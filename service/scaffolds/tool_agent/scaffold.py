@@ -20,6 +20,7 @@ class ToolAgentScaffold:
     """Settings of its own: ``tools`` (names among those of the sandbox), ``prompt`` (a shipped template), ``chat``."""
 
     driver = Driver.LOOP
+    asks_client = True
 
     def check(self, manifest: ScaffoldManifest) -> None:
         refuse_command_fields(manifest)

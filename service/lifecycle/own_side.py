@@ -1,0 +1,26 @@
+"""How processes of ours ask a model: at the gateway's own side, with the token of all of them or with a run's."""
+
+from collections.abc import Mapping
+
+from service.domain.models import ModelSpec
+from service.models.messages import Reach
+
+
+def own_headers(project_id: str, purpose: str, model: str) -> dict[str, str]:
+    """Return what the gateway wants to know beside the token of our own processes: for whom, what for, which model."""
+    return {"x-workstead-project": project_id, "x-workstead-purpose": purpose, "x-workstead-model": model}
+
+
+def reach_of(
+    socket: str, spec: ModelSpec, token: str, *, chat: bool = False, headers: Mapping[str, str] | None = None
+) -> Reach:
+    return Reach(
+        socket=socket,
+        token=token,
+        upstream_id=spec.upstream_id,
+        dialect=spec.dialect,
+        max_output_tokens=spec.max_output_tokens,
+        reasoning=bool(spec.efforts),
+        chat=chat,
+        headers=dict(headers or {}),
+    )
