@@ -14,7 +14,7 @@ from service.store.blob_refs import add_refs, drop_refs
 from service.store.cleaning import clean_json
 from service.store.database import Tx
 from service.store.listing import Listing, one_of, sorts_by
-from service.store.notifications import IMAGES, QUEUE
+from service.store.notifications import IMAGES
 from service.store.paging import Sort
 from service.store.phases import notify
 from service.store.rows import Json
@@ -135,11 +135,6 @@ async def wanted(tx: Tx) -> list[ImageRow]:
     query = select(images).where(images.c.state == ImageState.READY)
     query = query.order_by(case((queued, 0), else_=1), images.c.created_at.desc(), images.c.id).limit(MOST_KEPT)
     return [ImageRow.of(row) for row in (await tx.execute(query)).mappings()]
-
-
-async def now_on_a_host(tx: Tx, host_id: str) -> None:
-    """Wake claimers: a host has an image that it did not have."""
-    await notify(tx, QUEUE, host_id)
 
 
 async def _one(tx: Tx, *where: Any) -> ImageRow | None:

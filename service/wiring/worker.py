@@ -10,6 +10,7 @@ from service.lifecycle.context import Context
 from service.lifecycle.ports import Sandboxes
 from service.sandboxes.docker.backend import DockerBackend
 from service.sandboxes.docker.facts import HostFacts
+from service.sandboxes.docker.image_store import ImageStore
 from service.sandboxes.docker.warm_pool import WarmPool
 from service.settings import Settings
 from service.store.blobs import BlobStore
@@ -44,6 +45,7 @@ async def _worker(settings: Settings, stack: AsyncExitStack) -> None:
     config = HostConfig(
         options.host_id, options.slots, settings.data_dir, backend.images.offered,
         facts={"untrusted_runtimes": list(await backend.untrusted_runtimes())},
+        brought=ImageStore(backend.engine, backend.deployment, blobs.path),
         bridge=BridgePlace.below(
             settings.data_dir, options.host_id, settings.bridge.address, settings.bridge.secret
         ),

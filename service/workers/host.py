@@ -18,6 +18,8 @@ from service.lifecycle.context import Context
 from service.sandboxes.contract import SandboxError
 from service.store import attempts, hosts
 from service.store.database import Tx, retrying
+from service.store.notifications import QUEUE
+from service.store.phases import notify
 from service.store.rows import AttemptRow, HostRow
 from service.workers.attempt_loop import Patience
 from service.workers.bridge import FACT as BRIDGE
@@ -25,6 +27,7 @@ from service.workers.bridge import BridgePlace, serve_bridge
 from service.workers.claims import Claims
 from service.workers.heartbeat import Beating, Gauge, HostTaken, NoGauge, heartbeat
 from service.workers.host_lock import host_flock
+from service.workers.image_keeper import HostImages, ImageKeeper
 from service.workers.reaper import Reaper
 from service.workers.watchdog import Watching, watch_hosts
 
@@ -40,6 +43,8 @@ class HostConfig:
     lock_dir: Path
     environments: Callable[[], Awaitable[Sequence[str]]]
     """Names and ids of the images that this host can run, asked again every minute."""
+    brought: HostImages | None = None
+    """The engine's side of images that projects bring; null: this host takes none."""
     bridge: BridgePlace | None = None
     """Where this worker's internal API listens; null: its runs cannot be driven from outside."""
     facts: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -62,22 +67,23 @@ async def run_host(ctx: Context, config: HostConfig, stop: asyncio.Event) -> Non
         ctx.db.session_lock(name, wait_s=config.lock_wait_s) as lock_lost,
         serve_bridge(ctx, config.host_id, config.bridge) if config.bridge else contextlib.nullcontext(),
     ):
-        host = await _register(ctx, config, new_id("wrk"))
+        keeper = ImageKeeper(ctx.db, ctx.notifications, config.brought, config.gauge)
+        host = await _register(ctx, config, keeper, new_id("wrk"))
         await Reaper(ctx, config.host_id).sweep(at_start=True)
         found = await _take_over(ctx, host)
         claims = Claims(ctx, host, scan_s=config.scan_s, patience=config.patience)
         log.info("host_up", host=host.id, epoch=host.epoch, runtimes=host.runtimes, taken_over=len(found))
         claims.adopt(found)
         try:
-            await _until_stopped(ctx, config, claims, stop, lock_lost)
+            await _until_stopped(ctx, config, claims, keeper, stop, lock_lost)
         finally:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(DRAIN_S):
                     await claims.stop()
 
 
-async def _register(ctx: Context, config: HostConfig, epoch: str) -> HostRow:
-    runtimes, environments = await _offer(ctx, config)
+async def _register(ctx: Context, config: HostConfig, keeper: ImageKeeper, epoch: str) -> HostRow:
+    runtimes, environments = await _offer(ctx, config, keeper)
     facts = config.facts | await config.gauge.read() | _bridge_fact(config)
     row = HostRow(config.host_id, epoch, config.slots, runtimes, environments, facts=facts)
 
@@ -99,7 +105,12 @@ async def _take_over(ctx: Context, host: HostRow) -> list[AttemptRow]:
 
 
 async def _until_stopped(
-    ctx: Context, config: HostConfig, claims: Claims, stop: asyncio.Event, lock_lost: asyncio.Event
+    ctx: Context,
+    config: HostConfig,
+    claims: Claims,
+    keeper: ImageKeeper,
+    stop: asyncio.Event,
+    lock_lost: asyncio.Event,
 ) -> None:
     """Run the loops until the signal, or until the host is drained; raise what any of them raises."""
     host, drained = claims.host, asyncio.Event()
@@ -112,7 +123,8 @@ async def _until_stopped(
         asyncio.create_task(_until_empty(claims, drained)),
         asyncio.create_task(watch_hosts(ctx.db, config.watching)),
         asyncio.create_task(Reaper(ctx, host.id).run()),
-        asyncio.create_task(_keep_registered(ctx, config, claims)),
+        asyncio.create_task(keeper.run()),
+        asyncio.create_task(_keep_registered(ctx, config, claims, keeper)),
         asyncio.create_task(_keep_lock(ctx, config, lock_lost)),
     ]
     try:
@@ -133,12 +145,14 @@ async def _until_empty(claims: Claims, drained: asyncio.Event) -> None:
     log.info("host_drained", host=claims.host.id)
 
 
-async def _keep_registered(ctx: Context, config: HostConfig, claims: Claims) -> None:
+async def _keep_registered(ctx: Context, config: HostConfig, claims: Claims, keeper: ImageKeeper) -> None:
     """Tell what this host can run now: images come and go, and a runtime's self-test may have failed by chance."""
     while True:
-        await asyncio.sleep(config.register_s)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(keeper.changed.wait(), config.register_s)
+        keeper.changed.clear()
         try:
-            offer = await _offer(ctx, config)
+            offer = await _offer(ctx, config, keeper)
             if offer == (claims.host.runtimes, claims.host.environments):
                 continue
             facts = claims.host.facts | await config.gauge.read()
@@ -147,14 +161,17 @@ async def _keep_registered(ctx: Context, config: HostConfig, claims: Claims) -> 
                 state = await hosts.beat(tx, row.id, row.epoch)
                 if state is not None:
                     claims.host = await hosts.register(tx, replace(row, state=state))
+                    await notify(tx, QUEUE, row.id)  # a run may wait for just this
         except (Unavailable, SandboxError) as error:
             log.warning("registration_waits", error=str(error))
+            await asyncio.sleep(1.0)
+            keeper.changed.set()
 
 
-async def _offer(ctx: Context, config: HostConfig) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the runtimes and the environments that this host has now. Raises SandboxError."""
+async def _offer(ctx: Context, config: HostConfig, keeper: ImageKeeper) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the runtimes and the images that this host has now. Raises SandboxError."""
     runtimes = await ctx.sandboxes.backend.offered_runtimes()
-    return tuple(runtimes), tuple(sorted(await config.environments()))
+    return tuple(runtimes), tuple(sorted([*await config.environments(), *keeper.ids]))
 
 
 async def _keep_lock(ctx: Context, config: HostConfig, lost: asyncio.Event) -> None:

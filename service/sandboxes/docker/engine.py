@@ -6,7 +6,7 @@ hung container would hang the reaper.
 
 import base64
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, TypeVar, cast
 
 import docker.errors
@@ -20,6 +20,8 @@ DEFAULT_URL = "unix:///var/run/docker.sock"
 CREATE_S, START_S, INSPECT_S, KILL_S, REMOVE_S, LIST_S = 60.0, 60.0, 10.0, 20.0, 60.0, 20.0
 FILL_S = 600.0
 """Creating the container that fills a kit volume copies the whole tree."""
+LOAD_S = 1800.0
+"""Unpacking the layers of the largest image."""
 SOCKET_TIMEOUT_S = 90
 """Silence after which a blocked thread gives its socket up, whatever its caller's deadline was."""
 
@@ -50,6 +52,8 @@ class _Api(Protocol):
     def volumes(self, filters: Json) -> Json: ...
     def images(self, *, filters: Json) -> list[Json]: ...
     def inspect_image(self, image: str) -> Json: ...
+    def load_image(self, data: Iterable[bytes]) -> Iterable[Json]: ...
+    def remove_image(self, image: str) -> Any: ...
     def head(self, url: str, *, params: Json, timeout: float) -> Any: ...
     def close(self) -> None: ...
 
@@ -122,6 +126,23 @@ class Engine:
     async def images(self, label: str) -> list[Json]:
         filters: Json = {"label": [label]}
         return await self._call("image list", LIST_S, lambda api: api.images(filters=filters))
+
+    async def named_images(self, repository: str) -> list[Json]:
+        filters: Json = {"reference": [repository]}
+        return await self._call("image list", LIST_S, lambda api: api.images(filters=filters))
+
+    async def load_image(self, archive: Iterable[bytes]) -> None:
+        """Give the engine an archive. Raises EngineError, also for one that it does not take."""
+
+        def work(api: _Api) -> None:
+            for line in api.load_image(archive):
+                if line.get("error"):
+                    raise docker.errors.DockerException(str(line["error"])[:500])
+
+        await self._call("image load", LOAD_S, work)
+
+    async def remove_image(self, image: str) -> None:
+        await self._call("image remove", REMOVE_S, lambda api: api.remove_image(image))
 
     async def inspect_image(self, image: str) -> Json:
         return await self._call("image inspect", INSPECT_S, lambda api: api.inspect_image(image))

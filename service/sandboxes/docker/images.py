@@ -27,6 +27,9 @@ LIBRARY_LABEL = LABEL_PREFIX + "libc"
 GLIBC_LOADER, MUSL_LOADER = "/lib64/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1"
 _ID = re.compile(r"^sha256:[0-9a-f]{64}$")
 _TAG = re.compile(r"^workstead/[a-z0-9][a-z0-9._/-]*:[A-Za-z0-9._-]+$")
+BROUGHT = "workstead-image:"
+"""Start of the names of images that clients brought; what follows is the digest of what was looked at."""
+_BROUGHT = re.compile(r"^workstead-image:[0-9a-f]{64}$")
 _NAME = re.compile(r"^[a-z0-9][a-z0-9._/-]*$")
 
 
@@ -42,7 +45,7 @@ class Images:
         self._resolved: dict[str, tuple[str, float]] = {}
 
     async def resolve(self, name: str) -> str:
-        """Return the image id of a shipped name, one of our tags, or an id. Raises SandboxRefused, EngineError.
+        """Return the image id of a shipped name, one of our tags, an image that a client brought, or an id. Raises SandboxRefused, EngineError.
 
         An answer holds for ``RESOLVED_S``: a name means what it meant a moment ago.
         """
@@ -57,6 +60,8 @@ class Images:
 
     async def _resolve(self, name: str) -> str:
         reference = self._names.get(name)
+        if _BROUGHT.match(name):
+            reference = engine_tag(self._deployment, name)
         if reference is None and (_ID.match(name) or _TAG.match(name)):
             reference = name
         if reference is None:
@@ -125,6 +130,11 @@ class Images:
         if not ours:
             raise SandboxRefused("image_unknown", f"this host has no image named {name!r}")
         return str(max(ours, key=lambda i: int(i["Created"]))["Id"])
+
+
+def engine_tag(deployment: str, tag: str) -> str:
+    """Return the name that an image of a client has on the engine: each deployment looks after its own."""
+    return f"workstead-image/{deployment}:{tag.removeprefix(BROUGHT)}"
 
 
 def metadata(inspected: Mapping[str, Any], has: Collection[str] = ()) -> ImageFacts:
