@@ -18,12 +18,14 @@ from service.api.resources import (
     blobs,
     breakers,
     changes,
+    client_facts,
     conformance,
     deliverables,
     driving,
     gradings,
     health,
     hosts,
+    images,
     integrity,
     leases,
     mcp,
@@ -51,7 +53,7 @@ from service.api.state import ApiState
 
 API_VERSION = "1"
 RESOURCES = (
-    blobs, task_archives, tasks, benchmarks, operations, conformance, scaffolds, scaffold_catalogue, agents,
+    blobs, task_archives, tasks, client_facts, benchmarks, operations, conformance, scaffolds, scaffold_catalogue, images, agents,
     runs, run_events, attempts, artifacts, model_requests, trajectory,
     models, services, breakers,
     integrity, gradings, changes, tokens, tickets, me, sessions, health, hosts,
