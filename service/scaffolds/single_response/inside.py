@@ -25,6 +25,8 @@ MARKS = re.compile(r"(\*\*|__|`)(.+?)\1")
 UNSHOWN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 """What XML cannot hold."""
 MAX_CELLS, MAX_COLUMNS, MAX_CHARS = 500_000, 16_384, 32_767
+MAX_PARAGRAPHS = 20_000
+"""python-docx needs minutes for more."""
 MAX_PRECISE = 10**15
 """Spreadsheets keep 15 digits of a number."""
 PAGE = (1240, 1754)
@@ -107,6 +109,8 @@ def docx(text: str, target: str) -> None:
 
     document = library.Document()
     lines = UNSHOWN.sub("", text).split("\n")
+    if len(lines) > MAX_PARAGRAPHS:
+        raise ValueError("too many paragraphs")
     at = 0
     while at < len(lines):
         line = lines[at]
@@ -114,7 +118,7 @@ def docx(text: str, target: str) -> None:
             end = at
             while end < len(lines) and lines[end].startswith("|"):
                 end += 1
-            put_table(document, [row.strip().strip("|").split("|") for i, row in enumerate(lines[at:end]) if i != 1])
+            put_table(document, [columns(row) for i, row in enumerate(lines[at:end]) if i != 1])
             at = end
             continue
         put_line(document, line)
@@ -130,6 +134,10 @@ def put_table(document: Any, rows: list[list[str]]) -> None:
         cells = made.add_row().cells
         for n, value in enumerate(row):
             cells[n].text = MARKS.sub(r"\2", value.strip())
+
+
+def columns(row: str) -> list[str]:
+    return [value.replace("\\|", "|") for value in re.split(r"(?<!\\)\|", re.sub(r"^\||(?<!\\)\|$", "", row.strip()))]
 
 
 def put_line(document: Any, line: str) -> None:
