@@ -134,5 +134,8 @@ class SandboxShell:
             call_id=self._prefix + call_id,
         )  # fmt: skip
 
+    async def read_file(self, path: str, *, limit_bytes: int = 16 << 20) -> bytes:
+        return await self._sandbox.read_file(path, limit_bytes=limit_bytes)
+
     async def write_file(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
         await self._sandbox.write_file(path, data, mode=mode)

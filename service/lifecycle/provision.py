@@ -33,6 +33,7 @@ from service.sandboxes.contract import (
     ToolFailed,
 )
 from service.scaffolds.contract import Plan
+from service.scaffolds.media.placing import equipped
 from service.store import attempts, runs, tokens
 from service.store.database import Tx, retrying
 from service.store.rows import AttemptRow
@@ -171,7 +172,7 @@ async def _plan(ctx: Context, work: Work, deadline_unix: int, seconds: float) ->
         policy=work.run.network.policy,
         template=None if template is None else await asyncio.to_thread(_template, ctx, template),
     )
-    return work.scaffold.plan(work.task, work.agent, work.manifest, context)
+    return equipped(work.scaffold.plan(work.task, work.agent, work.manifest, context), context)
 
 
 def _template(ctx: Context, digest: str) -> str:

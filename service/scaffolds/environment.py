@@ -1,8 +1,11 @@
 """The environment that every scaffold's command gets, so that none depends on an image's own settings."""
 
+import json
+
 from service.domain.agents import ScaffoldManifest
 from service.domain.errors import Invalid
 from service.scaffolds.contract import PlanContext
+from service.scaffolds.media.placing import VARIABLE, media_fields, media_services
 
 PATH = "/opt/kit/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PREFIX = "WORKSTEAD_"
@@ -19,7 +22,16 @@ def base_environment(context: PlanContext) -> dict[str, str]:
         f"{PREFIX}DEADLINE_UNIX": str(context.deadline_unix),
         f"{PREFIX}SAMPLE": str(context.sample),
         **({} if context.proxy is None else proxy_environment(context.proxy)),
+        **_media_environment(context),
     }
+
+
+def _media_environment(context: PlanContext) -> dict[str, str]:
+    """Return what finds ``ws-media``, and what that command sends with every request."""
+    fields = media_fields(context.settings)
+    if not media_services(context.settings):
+        return {}
+    return {"PATH": f"{context.home}/bin:{PATH}", VARIABLE: json.dumps(fields)}
 
 
 def proxy_environment(url: str) -> dict[str, str]:

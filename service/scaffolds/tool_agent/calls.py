@@ -13,8 +13,9 @@ from service.models.messages import GatewayAway, Image, ToolCall, ToolResult
 from service.sandboxes.contract import ToolFailed
 from service.scaffolds.contract import Translated
 from service.scaffolds.loops import LoopJob
-from service.scaffolds.tool_agent import tools
-from service.scaffolds.tool_agent.tools import Tool
+from service.scaffolds.media.asking import MediaError
+from service.scaffolds.tool_agent import media, tools
+from service.scaffolds.tool_agent.schema import Tool, problem
 
 OUTPUT_BYTES = 30_000
 """Of a command's output, half of it from the beginning, half from the end."""
@@ -92,11 +93,13 @@ class Calls:
             return f"there is no tool {call.name[:80]!r}; the tools are: {', '.join(self.offered)}"
         if call.arguments is None:
             return f"the arguments are no JSON object: {call.raw[:200]}"
-        return tools.problem(tool.spec.parameters, call.arguments)
+        return problem(tool.spec.parameters, call.arguments)
 
     async def _act(self, name: str, arguments: Mapping[str, Any], key: str) -> dict[str, Any]:
         if name in ("web_search", "web_fetch"):
             return await self._web(name, arguments)
+        if name in media.NAMES:
+            return await self._media(name, arguments)
         return await self._inside(name, arguments, key)
 
     async def _inside(self, name: str, arguments: Mapping[str, Any], key: str) -> dict[str, Any]:
@@ -129,6 +132,12 @@ class Calls:
         reply = await client.reply(self._messages, str(arguments["text"]), attachments)
         return _done(f"{reply.text}\n\n[{reply.left} messages to the client left]")
 
+    async def _media(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            return _done(_cut(await media.perform(self.job, name, arguments)))
+        except MediaError as error:
+            return _failed(f"{error.type}: {error}")
+
     async def _web(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         services = self.job.services
         assert services is not None
@@ -141,8 +150,11 @@ class Calls:
             status, text = await services.call(service, "", query)
         except (GatewayAway, Expected) as error:
             return _failed(f"{service} does not answer ({error.type})")
-        cut = text if len(text) <= PAGE_CHARS else f"{text[:PAGE_CHARS]}\n[cut: {len(text)} characters in all]"
-        return _done(cut) if status < 400 else _failed(f"status {status}: {cut[:2000]}")
+        return _done(_cut(text)) if status < 400 else _failed(f"status {status}: {text[:2000]}")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= PAGE_CHARS else f"{text[:PAGE_CHARS]}\n[cut: {len(text)} characters in all]"
 
 
 def _read(name: str, stdout: bytes, stderr: bytes) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from service.scaffolds import efforts
 from service.scaffolds.contract import ModelChoice
 from service.scaffolds.efforts import Effort
 from service.scaffolds.loops import LoopJob
-from service.scaffolds.tool_agent.tools import Tool
+from service.scaffolds.tool_agent.schema import Tool
 
 EFFORTS = ("minimal", "none", "low", "medium", "high", "xhigh", "max")
 """What the dialects' SDKs can say; the model's own list decides."""
