@@ -4,6 +4,8 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from datetime import datetime
+from weakref import WeakValueDictionary
 
 import structlog
 
@@ -32,11 +34,21 @@ class Ledger:
         self._clock = clock or Clock()
         self._places = asyncio.Semaphore(SETTLERS)
         self._open: dict[asyncio.Task[None], str | None] = {}
+        self._announcing: WeakValueDictionary[str, asyncio.Task[None]] = WeakValueDictionary()
+        """Run → what tells it of its latest request."""
 
-    async def begin(self, new: NewRequest) -> int | None:
-        """Return the request's number in its run. Raises Unavailable, Gone (the attempt is over), NotFound."""
-        async with self._db.transaction() as tx:
-            return await model_requests.begin(tx, new, self._clock.now())
+    async def begin(self, new: NewRequest) -> None:
+        """Write the request down. Raises Unavailable, Gone (the attempt is over), NotFound.
+
+        The run's log and counters hear of it in the background, in the order of the requests.
+        """
+        async with self._db.statement() as tx:
+            await model_requests.begin(tx, new)
+        if new.run_id is not None:
+            before, ts = self._announcing.get(new.run_id), self._clock.now()
+            task = asyncio.create_task(self._announce(new.id, ts, before), name=f"announce {new.id}")
+            self._announcing[new.run_id] = task
+            self._keep(task, new.run_id)
 
     async def spent(self, run_id: str) -> Spent:
         async with self._db.reading() as tx:
@@ -83,6 +95,15 @@ class Ledger:
     def _keep(self, task: "asyncio.Task[None]", run_id: str | None) -> None:
         self._open[task] = run_id
         task.add_done_callback(lambda done: self._open.pop(done, None))
+
+    async def _announce(self, request_id: str, ts: datetime, before: "asyncio.Task[None] | None") -> None:
+        if before is not None:
+            await asyncio.wait({before})
+
+        async def write(tx: Tx) -> None:
+            await model_requests.announce(tx, request_id, ts)
+
+        await self._until_written(request_id, write)
 
     async def _keep_and_settle(self, request_id: str, end: Settlement, keeping: Keeping | None) -> None:
         if keeping is not None:

@@ -12,7 +12,8 @@ from service.store.tables import attempts, runs
 
 async def lock_run(tx: Tx, run_id: str) -> RowMapping:
     """Lock the run's row until the transaction ends and return it. Raises NotFound("run_not_found")."""
-    query: Select[Any] = select(runs).where(runs.c.id == run_id).with_for_update()
+    # Not against those who only refer to the run: a request's row must not wait for a transaction on its run.
+    query: Select[Any] = select(runs).where(runs.c.id == run_id).with_for_update(key_share=True)
     row = (await tx.execute(query)).mappings().one_or_none()
     if row is None:
         raise NotFound("run_not_found", f"no run {run_id}")

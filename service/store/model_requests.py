@@ -9,7 +9,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Row, RowMapping, Select, case, func, select
+from sqlalchemy import ColumnElement, RowMapping, Select, case, func, literal, select
+from sqlalchemy.dialects.postgresql import insert
 
 from service.domain.errors import Gone, NotFound
 from service.domain.events import EventType, NewEvent
@@ -41,37 +42,43 @@ _IN_EVENTS = (
 )  # fmt: skip
 
 
-async def begin(tx: Tx, new: NewRequest, ts: datetime) -> int | None:
-    """Write the row of a request that is about to be forwarded; return its number in the run. May be repeated.
+async def begin(tx: Tx, new: NewRequest) -> None:
+    """Write the row of a request that is about to be forwarded, in one statement: nothing else happens before it leaves.
 
-    Raises Gone("attempt_over") when the attempt has ended, NotFound("run_not_found").
+    May be repeated. Raises Gone("attempt_over") when the attempt has ended, NotFound("run_not_found").
     """
     values = {name: getattr(new, name) for name in NewRequest.__slots__}
     values["requested_model"] = new.requested_model and clean_str(new.requested_model[:_MODEL_NAME])[0]
-    if new.run_id is None:
-        await tx.execute(ledger.insert().values(values))
-        return None
-    run = await lock_run(tx, new.run_id)
-    standing = await _standing(tx, new)
-    if standing.known is not None:  # written by a commit whose answer was lost
-        return standing.known
-    if new.purpose in _OF_THE_LOG and (standing.state not in _ASKING or run["outcome"] is not None):
-        raise Gone("attempt_over", "the attempt has ended")
-    number, latest = standing.last + 1, standing.latest
-    written = (await tx.execute(ledger.insert().values(**values, n=number).returning(ledger))).mappings().one()
-    if new.purpose == _AGENT:
-        await _count_begun(tx, run, fresh=latest is None or latest < (new.attempt or 0))
-    await _say(tx, written, [_event(written, _STARTED, EventType.MODEL_REQUEST, _payload(written), ts)])
-    return number
+    row = select(*(literal(value, ledger.c[name].type) for name, value in values.items())).where(*_may_ask(new))
+    query = insert(ledger).from_select(list(values), row, include_defaults=False)
+    written = await tx.execute(query.on_conflict_do_nothing().returning(ledger.c.id))
+    if written.first() is None:
+        await _why_not(tx, new)
+
+
+async def announce(tx: Tx, request_id: str, ts: datetime) -> None:
+    """Give the request its number in the run, tell the run's counters and log of it. May be repeated; what was never
+    announced is when it is settled."""
+    run_id = (await tx.execute(select(ledger.c.run_id).where(ledger.c.id == request_id))).scalar_one_or_none()
+    if run_id is None:
+        return
+    try:
+        run = await lock_run(tx, run_id)
+    except NotFound:
+        return
+    await _announce(tx, run, request_id, ts)
 
 
 async def settle(tx: Tx, request_id: str, end: Settlement, ts: datetime) -> bool:
     """Write how the request ended, once; False when that is written already or its run was deleted."""
-    run_id = (await tx.execute(select(ledger.c.run_id).where(ledger.c.id == request_id))).scalar_one_or_none()
+    begun = (await tx.execute(select(ledger.c.run_id, ledger.c.n).where(ledger.c.id == request_id))).one_or_none()
+    run_id = None if begun is None else begun.run_id
     try:
         run = None if run_id is None else await lock_run(tx, run_id)
     except NotFound:
         return False
+    if run is not None and begun is not None and begun.n is None:
+        await _announce(tx, run, request_id, ts)
     query = ledger.update().where(ledger.c.id == request_id, ledger.c.state == "started")
     row = (await tx.execute(query.values(_columns(end)).returning(ledger))).mappings().one_or_none()
     if row is not None and end.blobs:
@@ -130,19 +137,45 @@ async def is_recorded(tx: Tx, run_id: str) -> bool:
     return (await tx.execute(select(c.id).where(*kept).limit(1))).first() is not None
 
 
-async def _standing(tx: Tx, new: NewRequest) -> Row[Any]:
-    """Return, in one round trip before every request: its number if it has one, the attempt's state, the run's last
-    number, the attempt that the counters count."""
-    own = select(ledger.c.n).where(ledger.c.id == new.id)
-    state = select(attempts.c.state).where(attempts.c.run_id == new.run_id, attempts.c.n == new.attempt)
-    last = select(func.coalesce(func.max(ledger.c.n), 0)).where(ledger.c.run_id == new.run_id)
-    parts = {"known": own, "state": state, "last": last, "latest": _latest(new.run_id or "")}
-    return (await tx.execute(select(*(part.scalar_subquery().label(name) for name, part in parts.items())))).one()
+def _may_ask(new: NewRequest) -> list[ColumnElement[bool]]:
+    """Requests whose events go into a run's log are made while its attempt works."""
+    if new.run_id is None or new.purpose not in _OF_THE_LOG:
+        return []
+    mine = select(runs.c.id).join(attempts, attempts.c.run_id == runs.c.id)
+    mine = mine.where(runs.c.id == new.run_id, runs.c.outcome.is_(None))
+    return [mine.where(attempts.c.n == new.attempt, attempts.c.state.in_(_ASKING)).exists()]
+
+
+async def _why_not(tx: Tx, new: NewRequest) -> None:
+    """Raises Gone, NotFound; returns for a request that is written (by a statement whose answer was lost)."""
+    known = select(ledger.c.id).where(ledger.c.id == new.id).exists()
+    run = select(runs.c.id).where(runs.c.id == new.run_id).exists()
+    found = (await tx.execute(select(known.label("known"), run.label("run")))).one()
+    if not found.known and not found.run:
+        raise NotFound("run_not_found", f"no run {new.run_id}")
+    if not found.known:
+        raise Gone("attempt_over", "the attempt has ended")
+
+
+async def _announce(tx: Tx, run: RowMapping, request_id: str, ts: datetime) -> None:
+    """The caller has locked the run."""
+    last = select(func.coalesce(func.max(ledger.c.n), 0)).where(ledger.c.run_id == run["id"]).scalar_subquery()
+    standing = (
+        await tx.execute(select(last.label("last"), _latest(run["id"]).scalar_subquery().label("latest")))
+    ).one()
+    query = ledger.update().where(ledger.c.id == request_id, ledger.c.n.is_(None)).values(n=standing.last + 1)
+    row = (await tx.execute(query.returning(ledger))).mappings().one_or_none()
+    if row is None:
+        return
+    if row["purpose"] == _AGENT:
+        await _count_begun(tx, run, fresh=standing.latest is None or standing.latest < (row["attempt"] or 0))
+    if run["outcome"] is None:
+        await _say(tx, row, [_event(row, _STARTED, EventType.MODEL_REQUEST, _payload(row), ts)])
 
 
 def _latest(run_id: str) -> Select[Any]:
     """Select the attempt whose requests the run's counters count."""
-    mine = (ledger.c.run_id == run_id, ledger.c.purpose == _AGENT)
+    mine = (ledger.c.run_id == run_id, ledger.c.purpose == _AGENT, ledger.c.n.is_not(None))
     return select(ledger.c.attempt).where(*mine).order_by(ledger.c.n.desc()).limit(1)
 
 

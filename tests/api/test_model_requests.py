@@ -30,7 +30,8 @@ async def asked(one: Tenant, attempt: AttemptRow, *, settled: bool = True) -> st
     """Have the attempt ask a model, with bodies of which the answer's is cut."""
     new = new_request(one, attempt)
     async with one.state.db.transaction() as tx:
-        await model_requests.begin(tx, new, NOW)
+        await model_requests.begin(tx, new)
+        await model_requests.announce(tx, new.id, NOW)
     if settled:
         kept = [pack(REQUEST), pack(RESPONSE, 1000)]
         blobs = dict([one.state.blobs.store_bytes(data) for data in kept])
@@ -88,12 +89,15 @@ async def test_an_attempt_that_ended_asks_nothing(tenant: Tenant) -> None:
     attempt = await tenant.start(run["id"])
     before = new_request(tenant, attempt)
     async with tenant.state.db.transaction() as tx:
-        assert await model_requests.begin(tx, before, NOW) == 1
-        assert await model_requests.begin(tx, before, NOW) == 1, "a repetition is the same request"
+        for _ in range(2):
+            await model_requests.begin(tx, before)
+            await model_requests.announce(tx, before.id, NOW)
+        (row,) = await model_requests.list_for_run(tx, run["id"], 0, 10)
+        assert row.n == 1, "a repetition is the same request"
     await tenant.finish(run["id"])
     with pytest.raises(Gone):
         async with tenant.state.db.transaction() as tx:
-            await model_requests.begin(tx, new_request(tenant, attempt), NOW)
+            await model_requests.begin(tx, new_request(tenant, attempt))
     revision = (await tenant.get(f"/v1/runs/{run['id']}"))["revision"]
     last = (await tenant.get(f"/v1/runs/{run['id']}"))["progress"]["last_seq"]
     async with tenant.state.db.transaction() as tx:
@@ -102,6 +106,22 @@ async def test_an_attempt_that_ended_asks_nothing(tenant: Tenant) -> None:
     assert after["revision"] > revision
     assert after["progress"]["last_seq"] == last, "an ended log gets no more events"
     assert "usage_unknown" in after["flags"]
+
+
+async def test_what_was_never_announced_is_when_it_is_settled(tenant: Tenant) -> None:
+    """As after the death of a gateway between the two."""
+    run = await tenant.run()
+    attempt = await tenant.start(run["id"])
+    new = new_request(tenant, attempt)
+    async with tenant.state.db.transaction() as tx:
+        await model_requests.begin(tx, new)
+    assert (await tenant.get(f"/v1/runs/{run['id']}"))["usage"]["requests"] is None, "nobody was told"
+    async with tenant.state.db.transaction() as tx:
+        assert await model_requests.settle(tx, new.id, Settlement(None, error="gateway_died"), NOW)
+        await model_requests.announce(tx, new.id, NOW)
+    assert (await tenant.get(f"/v1/runs/{run['id']}"))["usage"]["requests"] == 1
+    page = await tenant.get(f"/v1/runs/{run['id']}/events?types=model.request")
+    assert [one["payload"]["state"] for one in page["data"]] == ["started", "finished"]
 
 
 async def test_budgets_count_what_is_not_known_as_reserved(tenant: Tenant) -> None:
