@@ -77,13 +77,13 @@ async def watch(tx: Tx, project_id: str, operation_id: str, token_id: str) -> Wa
 
 
 async def find_open_or_done(tx: Tx, project_id: str, kind: str, spec: dict[str, Any]) -> OperationRow | None:
-    """Return the newest operation with this very ``spec`` that is under way or succeeded.
+    """Return the newest operation whose spec has these values, and that is under way or succeeded.
 
     Two transactions that ask for the same one after the other: the second waits, and finds what the first made.
     """
     key = f"workstead.operation.{project_id}.{kind}.{sorted(spec.items())}"
     await tx.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(key, 0))))
-    same = (operations.c.project_id == project_id, operations.c.kind == kind, operations.c.spec == spec)
+    same = (operations.c.project_id == project_id, operations.c.kind == kind, operations.c.spec.contains(spec))
     usable = operations.c.state.in_((*_OPEN, OperationState.SUCCEEDED)) & operations.c.cancel_requested_at.is_(None)
     query = select(operations).where(*same, usable).order_by(operations.c.created_at.desc(), operations.c.id).limit(1)
     row = (await tx.execute(query)).mappings().one_or_none()

@@ -20,6 +20,7 @@ LISTS = (
 )
 BODIES: dict[str, Any] = {
     "/v1/runs/{run_id}/rerun": {"mode": "fresh"},
+    "/v1/tasks/{task_id}/client-facts": {},
     "/v1/scaffolds/{scaffold_id}/conformance": {},
     "/v1/runs/{run_id}/stop": {"mode": "discard"},
     "/v1/runs/{run_id}/claim": {"holder": "x"},

@@ -19,6 +19,7 @@ KINDS = {
     "image_import": Kind("service.lifecycle.operations.image_import.handler:run", "agents"),
     "benchmark_import": Kind("service.lifecycle.operations.benchmark_import:run", "benchmarks"),
     "model_check": Kind("service.lifecycle.operations.model_check:run", "agents"),
+    "client_facts": Kind("service.lifecycle.operations.client_facts:run", "tasks"),
     "conformance": Kind("service.lifecycle.operations.conformance.handler:run", "agents"),
 }
 
