@@ -11,6 +11,7 @@ from service.models.scripted.answering import answer
 from service.models.scripted.dialects import chat, others
 from service.models.scripted.endpoints import Endpoint
 from service.models.scripted.exchanges import Exchange, Log
+from service.models.scripted.media import endpoints as media
 from service.models.scripted.outgoing import Outgoing
 from service.models.scripted.scenario import Fault, Scenario
 from service.models.scripted.script import turn
@@ -47,6 +48,8 @@ class Provider:
             return Outgoing(200, ())
         if exchange.path.endswith("/models") and exchange.method == "GET":
             return outgoing.whole(others.models())
+        if (made := media.respond(exchange, self.log)) is not None:
+            return made if self.outage is None else outgoing.spoilt(made, self.outage)
         endpoint = endpoints.find(exchange.path) if exchange.method == "POST" else None
         if endpoint is None:
             websocket = exchange.headers.get("upgrade", "").lower() == "websocket"
