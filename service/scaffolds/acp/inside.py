@@ -21,7 +21,6 @@ LINE_BYTES = 15 << 20
 MOST_NOISE = 1000
 """Lines that are no message, until the program is taken for none that speaks the protocol."""
 MOST_KNOWN = 10_000
-CANCEL_S = 8.0
 LEAVE_S = 2.0
 METHOD_NOT_FOUND, AUTH_REQUIRED = -32601, -32000
 ORDERLY = ("end_turn", "max_turn_requests")
@@ -53,8 +52,8 @@ def objects(value: Any) -> list[dict[str, Any]]:
     return [obj(one) for one in cast("list[Any]", value)] if isinstance(value, list) else []
 
 
-def write(kind: str, **body: Any) -> None:
-    sys.stdout.buffer.write(json.dumps({"acp": kind, **body}).encode() + b"\n")
+def write(what: str, **body: Any) -> None:
+    sys.stdout.buffer.write(json.dumps({"acp": what, **body}).encode() + b"\n")
     sys.stdout.buffer.flush()
 
 
@@ -105,11 +104,13 @@ class Agent:
             await self.read_lines()
         except Failed as error:
             self.broken = error
-        for answer in self.waiting.values():
-            if not answer.done():
-                answer.set_exception(self.broken or Failed("agent_ended"))
-                answer.exception()  # it may be that nobody asks
-        self.waiting.clear()
+        finally:
+            # Also if it is this reader that failed: nobody may wait for ever.
+            self.broken = self.broken or Failed("client_failed", "the client inside failed; see standard error")
+            for answer in self.waiting.values():
+                if not answer.done():
+                    answer.set_exception(self.broken)
+            self.waiting.clear()
 
     async def read_lines(self) -> None:
         assert self.child.stdout is not None
@@ -215,7 +216,7 @@ class Session:
         if not talk.done():
             if self.id is not None:
                 self.agent.send({"method": "session/cancel", "params": {"sessionId": self.id}})
-                await asyncio.wait({talk}, timeout=CANCEL_S)
+                await asyncio.wait({talk}, timeout=self.job["cancel_s"])
             if not talk.done():
                 talk.cancel()
                 await asyncio.wait({talk})
@@ -225,7 +226,7 @@ class Session:
 
     async def talk(self) -> dict[str, Any]:
         await self.initialize()
-        state = await self.step("session_refused", "session/new", {"cwd": self.job["cwd"], "mcpServers": []})
+        state = await self.step("session_refused", "session/new", {"cwd": os.getcwd(), "mcpServers": []})
         if not isinstance(state.get("sessionId"), str):
             raise Failed("session_refused", "the answer has no sessionId")
         self.id = state["sessionId"]
@@ -274,7 +275,7 @@ def config_option(state: dict[str, Any], category: str) -> str | None:
 async def run(job: dict[str, Any]) -> int:
     try:
         child = await asyncio.create_subprocess_exec(
-            *job["argv"], stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, cwd=job["cwd"],
+            *job["argv"], stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
             limit=LINE_BYTES, start_new_session=True,
         )  # fmt: skip
     except (OSError, ValueError) as error:
@@ -294,6 +295,8 @@ async def run(job: dict[str, Any]) -> int:
     reading.cancel()
     await asyncio.wait({reading})
     write("end", **end)
+    if not reading.cancelled():
+        reading.result()
     return 0 if end["reason"] in ORDERLY else 1
 
 

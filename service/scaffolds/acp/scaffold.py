@@ -20,6 +20,8 @@ START = (
     'for p in /opt/kit/python/bin/python3 python3; do command -v "$p" >/dev/null && exec "$p" -I -S "$0"; done; '
     'echo "neither kit nor environment has a python3" >&2; exit 127'
 )
+CANCEL_S = 8
+"""Seconds that the agent has to end after a cancel: less than the ladder's first step."""
 MODE = "mode"
 """Further setting of the agent: id of a session mode, before the manifest's own."""
 _UNUSED = ("prompt", "parser", "mapping")
@@ -43,17 +45,18 @@ class AcpScaffold:
         client = programs.home_file(context, CLIENT, client_program())
         job = {
             "argv": command.argv,
-            "cwd": context.workspace,
             "prompt": values.variables["prompt"],
             "permissions": {"default": options.permission, "by_kind": options.permission_by_kind},
             "mode": options.mode if mode is None else mode,
             "model": None if options.model is None else templates.render(options.model, values.variables),
             "auth_method": options.auth_method,
             "start_s": options.start_s,
+            "cancel_s": CANCEL_S,
         }
         return replace(
             command,
-            argv=["/bin/sh", "-c", START, f"{context.workspace}/{client.path}"],
+            # The command starts in the workspace.
+            argv=["/bin/sh", "-c", START, client.path],
             stdin=json.dumps(job).encode(),
             written=[client],
             stop=manifest.stop or programs.LADDER,
