@@ -209,6 +209,7 @@ async def test_a_room_that_dies_costs_answers_and_nothing_else(rooms: EngineRoom
         await asyncio.gather(killing, return_exceptions=True)
 
 
+@pytest.mark.load
 async def test_twenty_office_files_take_less_than_five_seconds(rooms: EngineRooms, tmp_path: Path) -> None:
     files = {f"{n}.xlsx": made.book(200 + n) for n in range(5)}
     files |= {f"{n}.docx": made.letter() for n in range(5)} | {f"{n}.pdf": made.pdf(5 + n) for n in range(5)}

@@ -29,13 +29,13 @@ FINAL = frozenset({Outcome.CANCELLED, Outcome.GRADED})
 
 class RunRaces(RuleBasedStateMachine):
     url: ClassVar[str]
+    folder: ClassVar[Path]
 
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
-        self.folder = tempfile.TemporaryDirectory()
         self.machine = MemoryHost()
-        self.opened = Stage.open(self.url, Path(self.folder.name), self.machine)
+        self.opened = Stage.open(self.url, Path(tempfile.mkdtemp(dir=self.folder)), self.machine)
         self.stage = self.do(self.opened.__aenter__())
         self.ctx: Context = self.stage.context()
         self.ended_as: Outcome | None = None
@@ -132,7 +132,6 @@ class RunRaces(RuleBasedStateMachine):
             self.do(self.ctx.sandboxes.backend.remove(sandbox_id))
         self.do(self.opened.__aexit__(None, None, None))
         self.machine.close()
-        self.folder.cleanup()
         self.loop.close()
 
     def finish(self) -> None:
@@ -152,8 +151,8 @@ class RunRaces(RuleBasedStateMachine):
 
 @pytest.mark.fault(122)
 @pytest.mark.timeout(300)
-def test_races(database_url: str) -> None:
-    machine = type("Machine", (RunRaces,), {"url": database_url})
+def test_races(database_url: str, tmp_path: Path) -> None:
+    machine = type("Machine", (RunRaces,), {"url": database_url, "folder": tmp_path})
     case = machine.TestCase
     case.settings = settings(
         max_examples=12, stateful_step_count=10, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], database=None,
