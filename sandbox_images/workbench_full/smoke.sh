@@ -16,7 +16,7 @@ deck = pptx.Presentation()
 deck.slides.add_slide(deck.slide_layouts[0]).shapes.title.text = "Title"
 deck.save("a.pptx")
 pandas.DataFrame({"x": [1, 2]}).to_parquet("a.parquet")
-assert duckdb.sql("select sum(x) from 'a.parquet'").fetchone() == (3,)
+assert duckdb.execute("select sum(x) from 'a.parquet'").fetchone() == (3,)
 pandas.DataFrame({"x": [7.5]}).to_excel("a.xlsx", index=False)
 assert openpyxl.load_workbook("a.xlsx").active["A2"].value == 7.5
 assert "Dear client" in mammoth.convert_to_markdown(open("a.docx", "rb")).value

@@ -6,12 +6,20 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from sandbox_images.build import build
+from sandbox_images.build_host import this_machine
+from sandbox_images.catalogue import load
+from sandbox_images.engine import Engine
+from service.domain.agents import Driver
+from service.scaffolds.registry import scaffold_for
+from service.scaffolds.shipped import SHIPPED, find
 from tests.journeys.readme import ROOT
 from tests.journeys.stack import Stack, wait_until
 
@@ -24,11 +32,11 @@ def block(fence: str) -> str:
     return str(found)
 
 
-def command(service: Stack, *arguments: str) -> subprocess.CompletedProcess[str]:
+def command(service: Stack, *arguments: str, timeout_s: float = 400) -> subprocess.CompletedProcess[str]:
     env = {"PATH": "/usr/bin:/bin", "HOME": str(service.data_dir), "WORKSTEAD_URL": service.url,
            "WORKSTEAD_TOKEN": service.token}  # fmt: skip
     argv = [sys.executable, "-c", "from workstead.cli import main; main()", *arguments]
-    return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=400, check=False, cwd=ROOT)
+    return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=timeout_s, check=False, cwd=ROOT)
 
 
 def results(done: subprocess.CompletedProcess[str]) -> dict[str, dict[str, Any]]:
@@ -51,6 +59,35 @@ def test_the_pages_manifest_scaffold_passes_every_case(service: Stack, tmp_path:
     assert [each["status"] for each in found["429"]["detail"]["wire"]][:3] == [429, 429, 200]
     badge = service.call("GET", "/v1/scaffolds/small-agent@1")["conformance"]
     assert (badge["passed"], badge["failed"], badge["skipped"]) == (7, 0, 0)
+
+
+@pytest.mark.timeout(2000)
+@pytest.mark.parametrize(
+    "name", [row.name for row in SHIPPED if scaffold_for(row.kind).driver in {Driver.KIT, Driver.LOOP}]
+)
+def test_every_shipped_scaffold_passes_every_case(
+    name: str, service: Stack, record_property: Callable[[str, object], None]
+) -> None:
+    _with_kit(name)
+    done = command(service, "scaffolds", "conformance", f"{name}@latest", "--json", timeout_s=1900)
+    found = results(done)
+    for case, each in found.items():
+        record_property(case, f"{each['result']}: {each['seen']} {each['wrong']}")
+    wrong = {case: each["wrong"] for case, each in found.items() if each["result"] != "pass"}
+    assert (len(found), wrong) == (7, {}), done.stderr
+
+
+def _with_kit(name: str) -> None:
+    """Build the kit of a program that few use."""
+    shipped = find(f"{name}@latest")
+    assert shipped is not None
+    if shipped.kit is None:
+        return
+    engine = Engine()
+    try:
+        build(engine, load(), this_machine(), [shipped.kit])
+    finally:
+        engine.close()
 
 
 @pytest.mark.timeout(300)
