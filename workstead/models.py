@@ -229,6 +229,29 @@ class Task(Model):
     manifest: dict[str, Any] | None = None
 
 
+class ClientFacts(Model):
+    """What only a task's simulated client knows, and where it comes from."""
+
+    task_id: str
+    source: str
+    """imported | generated"""
+    path: str
+    sha256: str
+    size_bytes: int
+    text: str
+    model: str | None = None
+    """Catalogue name of who made it; None, as all that follows, where it was imported."""
+    reported_model: str | None = None
+    template: str | None = None
+    template_sha256: str | None = None
+    prompt_sha256: str | None = None
+    seed: int | None = None
+    usage: dict[str, Any] | None = None
+    author: str | None = None
+    operation_id: str | None = None
+    created_at: datetime | None = None
+
+
 class Benchmark(Model):
     id: str
     name: str

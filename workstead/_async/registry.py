@@ -8,7 +8,7 @@ from urllib.parse import quote
 from workstead._async.blobs import AsyncBlobs, create_with_blobs
 from workstead._async.http import AsyncTransport
 from workstead._async.pages import pages
-from workstead.models import Agent, ConformanceResult, Operation, Scaffold, Task
+from workstead.models import Agent, ClientFacts, ConformanceResult, Operation, Scaffold, Task
 from workstead.scaffold_file import read_scaffold_file
 from workstead.task_dir import Bundle, read_task_dir
 
@@ -35,6 +35,20 @@ class AsyncTasks:
         """Yield tasks; ``filters`` as the API has them (name, facet.<name>, label.<name>, …)."""
         async for item in pages(self._http, "/v1/tasks", filters or {}, limit):
             yield Task.model_validate(item)
+
+    async def make_client_facts(
+        self, task_id: str, *, model: str | None = None, template: str | None = None, seed: int = 1
+    ) -> Operation:
+        """Have a model write down, once, what the task's simulated client knows; wait with ``client.operations.wait``.
+
+        ``model``: a catalogue name; None: the one that plays the client. Raises Conflict (others exist), Invalid.
+        """
+        body = {"model": model, "seed": seed} | ({} if template is None else {"template": template})
+        return Operation.model_validate(await self._http.json("POST", _facts(task_id), json=body))
+
+    async def client_facts(self, task_id: str) -> ClientFacts:
+        """Return what the task's simulated client knows. Needs ``hidden:read``. Raises NotFound."""
+        return ClientFacts.model_validate(await self._http.json("GET", _facts(task_id)))
 
 
 class AsyncScaffolds:
@@ -106,3 +120,7 @@ class AsyncAgents:
 
 def _conformance(scaffold: str) -> str:
     return f"/v1/scaffolds/{quote(scaffold, safe='@')}/conformance"
+
+
+def _facts(task_id: str) -> str:
+    return f"/v1/tasks/{quote(task_id, safe='')}/client-facts"

@@ -1,4 +1,4 @@
-"""``workstead tasks …``: add, check, list."""
+"""``workstead tasks …``: add, check, list, facts."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,6 +10,7 @@ from workstead.cli.common import FAILED, emit, fail, in_words, labels_of, line, 
 from workstead.cli.options import Json, Limit
 from workstead.cli.selection import task_directories
 from workstead.cli.tables import plain_table
+from workstead.cli.task_facts import facts_app
 from workstead.errors import Problem
 from workstead.named_paths import missing_paths
 from workstead.sync import Client
@@ -17,6 +18,7 @@ from workstead.task_dir import Bundle, InvalidInput, read_task_dir
 from workstead.task_model import manifest_problems
 
 tasks_app = typer.Typer(help="Tasks: add directories, check them, list.", no_args_is_help=True)
+tasks_app.add_typer(facts_app, name="facts")
 
 Directories = Annotated[
     list[Path], typer.Argument(help="Task directories, or folders of them", show_default=False, metavar="DIR...")

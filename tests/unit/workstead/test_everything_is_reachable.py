@@ -121,6 +121,8 @@ CALLS: dict[str, Call] = {
     "get_scaffold": lambda c, _: c.scaffolds.get("s@1"),
     "list_tasks": lambda c, _: c.tasks.list(),
     "create_task": lambda c, _: c.tasks.create(Bundle({"name": "t"})),
+    "make_client_facts": lambda c, _: c.tasks.make_client_facts("task_1"),
+    "get_client_facts": lambda c, _: c.tasks.client_facts("task_1"),
     "get_task": lambda c, _: c.tasks.get("task_1"),
     "list_changes": lambda c, _: c.changes(),
     "create_ticket": lambda c, _: c.tickets.create("/v1/changes"),
