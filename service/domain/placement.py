@@ -4,7 +4,7 @@ Memory is promised by the limits of live runs, disk by their quotas; warm sandbo
 nothing here. What a host did not report does not limit it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -200,9 +200,16 @@ def gib(size: int) -> str:
     return f"{size / GIB:.1f}".removesuffix(".0") + " GiB"
 
 
-def obstacles(host: Capacity) -> list[tuple[str, str]]:
-    """Return what keeps a host from taking a run just now, as (reason, in words); empty if it takes any that fits."""
-    found: list[tuple[str, str]] = []
+def obstacles(host: Capacity, needed: Mapping[str, int]) -> list[tuple[str, str]]:
+    """Return what keeps a host from taking a run just now, as (reason, in words); empty if it takes any that fits.
+
+    ``needed``: images that waiting runs need, and how many runs do.
+    """
+    found = [
+        (Wait.IMAGE.value, f"{runs} waiting run{'s' if runs > 1 else ''} need {shown_image(image)}, which it lacks")
+        for image, runs in needed.items()
+        if image not in host.environments
+    ]
     if host.state == "lost":
         found.append(("lost", "its worker has not been heard of; its runs went to other hosts"))
     if host.state == "draining":

@@ -1,6 +1,6 @@
 """Where a queued run stands and why it is not at work: worked out when it is asked for, and stored nowhere."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import RowMapping, text
@@ -28,6 +28,18 @@ _PLACES = text(f"""
     FROM runs r JOIN projects p ON p.id = r.project_id LEFT JOIN live ON live.project_id = p.id
     LEFT JOIN placed ON placed.id = r.id
     WHERE r.id = ANY(CAST(:ids AS text[])) AND r.phase = 'queued'""")  # noqa: S608 - constants only
+
+
+# Those that wait for something else may need an image just as well: it is on its way, or not there at all.
+_NEEDED = text("""
+    SELECT image, count(*) AS n FROM runs r CROSS JOIN LATERAL unnest(ARRAY[r.environment, r.kit]) AS image
+    WHERE r.phase IN ('queued', 'held') AND image IS NOT NULL
+    GROUP BY image ORDER BY n DESC, image LIMIT 100""")
+
+
+async def images_needed(tx: Tx) -> Mapping[str, int]:
+    """Return the images that waiting runs of all projects need, at most 100, and how many runs need each."""
+    return {row.image: row.n for row in await tx.execute(_NEEDED)}
 
 
 async def holds_of(tx: Tx, run_ids: Sequence[str]) -> dict[str, Json]:

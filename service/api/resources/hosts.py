@@ -1,5 +1,6 @@
 """``/v1/hosts``: where sandboxes run, what is left there, and why a host takes no run. For operators (NEEDS B27)."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +16,7 @@ from service.api.state import ApiState
 from service.domain.errors import Conflict, NotFound
 from service.domain.placement import Capacity, obstacles
 from service.domain.tasks import LABELS
-from service.store import audit, capacity, hosts
+from service.store import audit, capacity, hosts, queue_places
 from service.store.database import Tx
 from service.store.rows import HostRow
 
@@ -96,7 +97,7 @@ class DrainRequest(BaseModel):
     """End the worker process once its last run is released. Who restarts it gets a host that is still cordoned."""
 
 
-def _view(row: HostRow, room: Capacity) -> Host:
+def _view(row: HostRow, room: Capacity, needed: Mapping[str, int]) -> Host:
     facts = row.facts
     return Host(
         id=row.id,
@@ -123,7 +124,7 @@ def _view(row: HostRow, room: Capacity) -> Host:
         ),
         heartbeat_at=row.beat_at,
         heartbeat_age_s=_age(row.beat_at),
-        reasons=[Obstacle(reason=reason, detail=detail) for reason, detail in obstacles(room)],
+        reasons=[Obstacle(reason=reason, detail=detail) for reason, detail in obstacles(room, needed)],
     )
 
 
@@ -135,7 +136,7 @@ async def _load(tx: Tx, host_id: str) -> Host:
     row, room = await hosts.get(tx, host_id), await capacity.of_host(tx, host_id)
     if row is None or room is None:
         raise NotFound("not_found")
-    return _view(row, room)
+    return _view(row, room, await queue_places.images_needed(tx))
 
 
 @router.get("", operation_id="list_hosts", response_model=HostList)
@@ -144,7 +145,8 @@ async def list_hosts(_caller: Operator, state: State) -> Response:
     async with state.db.reading() as tx:
         rows = {row.id: row for row in await hosts.list(tx)}
         rooms = await capacity.of_all(tx)
-    return answer(HostList(data=[_view(rows[r.host_id], r) for r in rooms if r.host_id in rows]))
+        needed = await queue_places.images_needed(tx)
+    return answer(HostList(data=[_view(rows[r.host_id], r, needed) for r in rooms if r.host_id in rows]))
 
 
 @router.get("/{host_id}", operation_id="get_host", response_model=Host)

@@ -17,7 +17,11 @@ FREE = Share(0, None)
     ("changes", "reason", "detail"),
     [
         ({"state": "lost"}, Wait.NO_HOST, "no host is up"),
-        ({"environments": ("desktop",)}, Wait.IMAGE, "no host that is up has image 'base' (`make images` builds those that are shipped)"),
+        (
+            {"environments": ("desktop",)},
+            Wait.IMAGE,
+            "no host that is up has image 'base' (`make images` builds those that are shipped)",
+        ),
         ({"cordoned": True}, Wait.CORDONED, "every host that could take it is cordoned"),
         ({"state": "draining"}, Wait.CORDONED, "every host that could take it is cordoned"),
         ({"running": 4}, Wait.SLOT, "all 4 slots are taken"),
@@ -64,6 +68,14 @@ def test_the_emptiest_host_that_could_hold_it_reserves() -> None:
     assert reserving_host(hosts, Need("base", 64 * GIB, GIB)) is None
 
 
+def test_a_missing_kit_is_a_reason_of_its_own() -> None:
+    need = replace(NEED, kit="img_" + "0" * 26)
+    assert why_waiting([HOST], need, FREE) == (Wait.IMAGE, f"no host that is up has image {need.kit!r} (hosts load it)")
+    having = replace(HOST, environments=(*HOST.environments, str(need.kit)))
+    assert having.offers(need)
+    assert why_waiting([having], replace(need, runtime="kata"), FREE)[0] is Wait.NO_HOST
+
+
 def test_what_no_host_can_hold_is_said_with_the_largest() -> None:
     hosts = [HOST, replace(HOST, host_id="h2", memory_usable_bytes=24 * GIB)]
     assert too_large(hosts, Need("base", 64 * GIB, GIB)) == "needs 64 GiB of memory, the largest host has 24 GiB"
@@ -77,10 +89,16 @@ def test_what_no_host_can_hold_is_said_with_the_largest() -> None:
 
 
 def test_obstacles_of_a_host() -> None:
-    assert obstacles(HOST) == []
+    assert obstacles(HOST, {"base": 3}) == []
+    assert obstacles(HOST, {"kits/codex": 2}) == [
+        (
+            "image_missing",
+            "2 waiting runs need image 'kits/codex' (`make images` builds those that are shipped), which it lacks",
+        )
+    ]
     crowded = replace(HOST, running=4, disk_promised_bytes=100 * GIB, memory_promised_bytes=8 * GIB, cordoned=True)
-    assert [reason for reason, _ in obstacles(crowded)] == [
+    assert [reason for reason, _ in obstacles(crowded, {})] == [
         "cordoned", "waiting_for_slot", "waiting_for_disk", "waiting_for_memory",
     ]  # fmt: skip
-    assert obstacles(replace(HOST, state="lost"))[0][0] == "lost"
-    assert [r for r, _ in obstacles(replace(HOST, state="draining", cordoned=True))] == ["draining"]
+    assert obstacles(replace(HOST, state="lost"), {})[0][0] == "lost"
+    assert [r for r, _ in obstacles(replace(HOST, state="draining", cordoned=True), {})] == ["draining"]
