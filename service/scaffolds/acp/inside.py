@@ -222,7 +222,9 @@ class Session:
                 await asyncio.wait({talk})
                 raise Failed("stopped", "it was stopped, and did not end by itself")
         stop.cancel()
-        return talk.result()
+        answer = talk.result()
+        # Some agents call a turn that was broken off an end like any other.
+        return {**answer, "stopReason": "cancelled"} if self.stopped.is_set() else answer
 
     async def talk(self) -> dict[str, Any]:
         await self.initialize()

@@ -17,6 +17,8 @@ MOST_TEXT = 64 * KIB
 MOST_OPEN = 10_000
 """Tool calls that have begun and not ended; those beyond stay raw output."""
 MOST_ENTRIES = 100
+EMPTY = "empty_turn"
+"""Reason of an end of which the agent thinks well and that nothing came before."""
 _SAID = {"agent_message_chunk": reading.message, "agent_thought_chunk": reading.thinking}
 _ENDINGS: dict[str, Literal["success", "limit"]] = {"end_turn": "success", "max_turn_requests": "limit"}
 _OVER = ("completed", "failed")
@@ -41,6 +43,7 @@ class AcpParser:
         self._size = 0
         self._said = ""
         self._calls: dict[str, _Call] = {}
+        self._did = False
 
     def report(self) -> AgentReport:
         return self._report
@@ -101,6 +104,7 @@ class AcpParser:
         id_, status = text(update.get("toolCallId")), update.get("status")
         if not id_ or (id_ not in self._calls and len(self._calls) >= MOST_OPEN):
             return ()
+        self._did = True
         call = self._calls.setdefault(id_, _Call())
         _merge(call, update)
         events: list[Translated] = []
@@ -115,6 +119,9 @@ class AcpParser:
 
     def _ended(self, value: Object) -> Sequence[Translated]:
         reason, detail = text(value.get("reason")), text(value.get("detail"))
+        if reason == "end_turn" and not self._did and not self._said:
+            # What an agent does whose model does not answer.
+            reason = EMPTY
         used = obj(value.get("usage"))
         tokens = _usage(used) if used else None
         self._report = AgentReport(_ENDINGS.get(reason, "error"), detail or self._said, reason or "error", tokens)
