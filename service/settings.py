@@ -1,10 +1,11 @@
 """The only reader of the environment. Names: ``WORKSTEAD_`` + field, nested by ``__`` (``WORKSTEAD_API__PORT``)."""
 
 import os
+import re
 import secrets
 import socket
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from pydantic import BaseModel, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -160,6 +161,36 @@ class ModelSettings(BaseModel):
     """The same for models by environment: WORKSTEAD_MODELS__CREDENTIALS__ANTHROPIC=…; for the project ``default``."""
 
 
+class OtelSettings(BaseModel):
+    """Traces of finished runs for a collector of OpenTelemetry's; the standard variables serve where ours are not set."""
+
+    endpoint: str | None = Field(
+        default_factory=lambda: os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or None, pattern=r"^https?://[^\s]+$"
+    )
+    """OTLP/HTTP address, the part before ``/v1/traces``; default: OTEL_EXPORTER_OTLP_ENDPOINT, else nothing is sent."""
+    headers: SecretStr = Field(default_factory=lambda: SecretStr(os.environ.get("OTEL_EXPORTER_OTLP_HEADERS", "")))
+    """Headers for the collector, ``name=value,name=value``; default: OTEL_EXPORTER_OTLP_HEADERS."""
+    service_name: str = Field(
+        default_factory=lambda: os.environ.get("OTEL_SERVICE_NAME") or "workstead", min_length=1, max_length=200
+    )
+    """What the collector calls this deployment; default: OTEL_SERVICE_NAME, else workstead."""
+    capture_content: bool = False
+    """Also the agents' messages and the arguments and results of tools, each up to 16 000 characters."""
+    timeout_s: float = Field(default=10, gt=0, le=300)
+    """Seconds that the collector has for a batch of spans."""
+
+    def header_pairs(self) -> dict[str, str]:
+        """Return the headers. Raises ValueError in words."""
+        pairs: dict[str, str] = {}
+        for entry in filter(None, (part.strip() for part in self.headers.get_secret_value().split(","))):
+            name, equals, value = entry.partition("=")
+            name, value = name.strip(), unquote(value.strip())
+            if not equals or not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or not value.isprintable():
+                raise ValueError("WORKSTEAD_OTEL__HEADERS: name=value,name=value")
+            pairs[name] = value
+        return pairs
+
+
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="WORKSTEAD_", env_nested_delimiter="__", extra="ignore")
 
@@ -181,6 +212,7 @@ class Settings(BaseSettings):
     models: ModelSettings = Field(default_factory=ModelSettings)
     gateway: GatewaySettings = Field(default_factory=GatewaySettings)
     bridge: BridgeSettings = Field(default_factory=BridgeSettings)
+    otel: OtelSettings = Field(default_factory=OtelSettings)
     log_level: str = "INFO"
     """Least serious log lines that are written: DEBUG, INFO, WARNING, ERROR."""
     crash_tests: bool = False

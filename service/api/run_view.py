@@ -7,6 +7,7 @@ from typing import Any
 from service.api.rendering import Digest, Timestamp, View, now, sha256_name
 from service.domain.models import CostBasis
 from service.domain.run_states import Phase
+from service.domain.traces import trace_id
 from service.store.rows import RunRow
 
 TICKING = frozenset({Phase.PROVISIONING, Phase.RUNNING, Phase.PAUSED, Phase.AWAITING_CONFIRMATION})
@@ -119,6 +120,8 @@ class Run(View):
     verdict: VerdictOfRun
     flags: list[str]
     labels: dict[str, str]
+    trace_id: str
+    """Of the run's trace, where finished runs are sent to a collector of OpenTelemetry's."""
 
 
 def run_view(row: RunRow, queued: dict[str, Any] | None = None) -> Run:
@@ -157,6 +160,7 @@ def run_view(row: RunRow, queued: dict[str, Any] | None = None) -> Run:
         verdict=_verdict(row),
         flags=list(row.flags),
         labels=dict(row.labels),
+        trace_id=trace_id(row.id),
     )
 
 

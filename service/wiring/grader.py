@@ -1,7 +1,10 @@
 """The grader: gradings, integrity reports, operations."""
 
 import argparse
+import asyncio
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from importlib import import_module
+from typing import Any
 
 from service.gateway.place import OWN, TOKEN
 from service.lifecycle.grade import GradeContext
@@ -10,11 +13,14 @@ from service.sandboxes.docker.room_host import open_rooms
 from service.sandboxes.docker.rooms import EngineRooms, RoomsConfig
 from service.settings import Settings
 from service.store.blobs import BlobStore
+from service.store.database import Database
+from service.store.notifications import Notifications
 from service.wiring.process import crash_points, database, run_process, signalled
 from service.workers.grader import grading_queue
 from service.workers.integrity import integrity_queue
 from service.workers.jobs import JobsConfig, run_jobs
 from service.workers.operations import operation_queue
+from service.workers.tracing import RunTracer, Tracing
 
 
 def run(_: argparse.Namespace) -> None:
@@ -34,7 +40,25 @@ async def _grader(settings: Settings, stack: AsyncExitStack) -> None:
         integrity_queue(context.for_report),
         operation_queue(background, settings.grader.operations),
     ]
+    _send_traces(settings, db, notifications, stack)
     await run_jobs(db, notifications, queues, JobsConfig(), signalled())
+
+
+def _send_traces(settings: Settings, db: Database, notifications: Notifications, stack: AsyncExitStack) -> None:
+    """Have finished runs sent to the collector of traces, if there is one; else nothing of OpenTelemetry is loaded."""
+    options = settings.otel
+    if options.endpoint is None:
+        return
+    otlp: Any = import_module("service.workers.otlp")
+    collector = otlp.OtlpCollector(options.endpoint, options.header_pairs(), options.service_name, options.timeout_s)
+    tracer = RunTracer(db, notifications, collector, Tracing(content=options.capture_content))
+    sending = asyncio.create_task(tracer.run(), name="traces")
+    stack.push_async_callback(_stop, sending)
+
+
+async def _stop(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 def _own_way(settings: Settings) -> OwnWay:

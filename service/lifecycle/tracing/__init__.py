@@ -1,0 +1,1 @@
+"""Finished runs as traces in OpenTelemetry's words for generative AI."""
