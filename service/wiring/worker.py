@@ -45,7 +45,7 @@ async def _worker(settings: Settings, stack: AsyncExitStack) -> None:
     config = HostConfig(
         options.host_id, options.slots, settings.data_dir, backend.images.offered,
         facts={"untrusted_runtimes": list(await backend.untrusted_runtimes())},
-        brought=ImageStore(backend.engine, backend.deployment, blobs.path),
+        brought=ImageStore(backend.engine, backend.deployment, blobs.path, warm.forget),
         bridge=BridgePlace.below(
             settings.data_dir, options.host_id, settings.bridge.address, settings.bridge.secret
         ),

@@ -6,7 +6,7 @@ and is asked afterwards what it made of it: an image is there only if its layers
 
 import json
 import tarfile
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,13 @@ PathOf = Callable[[str], Path]
 
 
 class ImageStore:
-    def __init__(self, engine: Engine, deployment: str, path_of: PathOf) -> None:
+    """``forget`` is told of an image id before it is removed: what waits in it has to go first."""
+
+    def __init__(
+        self, engine: Engine, deployment: str, path_of: PathOf, forget: Callable[[str], Awaitable[None]]
+    ) -> None:
         self._engine = engine
+        self._forget = forget
         self._deployment = deployment
         self._path_of = path_of
 
@@ -44,6 +49,8 @@ class ImageStore:
     async def remove(self, tag: str) -> None:
         """Remove an image; one that a sandbox uses stays. Raises EngineError."""
         try:
+            found = await self._engine.inspect_image(self._tag(tag))
+            await self._forget(str(found["Id"]))
             await self._engine.remove_image(self._tag(tag))
         except SandboxGone:
             return

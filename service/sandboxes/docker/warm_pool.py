@@ -90,6 +90,13 @@ class WarmPool:
         if self._task is None:
             self._task = asyncio.create_task(self._keep(), name="warm sandboxes")
 
+    async def forget(self, image_id: str) -> None:
+        """Destroy what waits in an image that is about to be removed, and make no more of it."""
+        for key, shelf in list(self._shelves.items()):
+            if image_id in (shelf.spec.environment, shelf.spec.kit):
+                del self._shelves[key]
+                await asyncio.gather(*(self._drop(r.sandbox) for r in shelf.ready))
+
     async def close(self) -> None:
         """Stop refilling and destroy what waits. Raises nothing of the sandbox's world: the reaper finds the rest."""
         self._closed = True
@@ -113,7 +120,10 @@ class WarmPool:
             except SandboxError:
                 await asyncio.sleep(RETRY_S)
                 continue
-            shelf.ready.append(_Ready(sandbox, time.monotonic()))
+            if self._shelves.get(shelf.spec.key()) is shelf:
+                shelf.ready.append(_Ready(sandbox, time.monotonic()))
+            else:  # forgotten meanwhile
+                await self._drop(sandbox)
 
     async def _pause(self) -> None:
         self._wanted.clear()
