@@ -54,6 +54,7 @@ def _operation(service: Stack, operation_id: str) -> dict[str, Any]:
     return wait_until("the import ended", ended, 240)
 
 
+@pytest.mark.timeout(300)
 def test_a_run_works_inside_an_image_that_its_project_brought(service: Stack, archive: bytes) -> None:
     sha256 = upload(service, archive)["sha256"]
     image = service.call("POST", "/v1/images", json={"name": "client/tools", "archive": sha256})
