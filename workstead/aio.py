@@ -15,6 +15,7 @@ from workstead._async.driving import AsyncDrive
 from workstead._async.gradings import AsyncGradings
 from workstead._async.hosts import AsyncHosts
 from workstead._async.http import AsyncTransport
+from workstead._async.images import AsyncImages
 from workstead._async.operations import AsyncOperations
 from workstead._async.projects import AsyncProjects
 from workstead._async.registry import AsyncAgents, AsyncScaffolds, AsyncTasks
@@ -54,6 +55,7 @@ class AsyncClient:
         self.blobs = AsyncBlobs(self._http)
         self.tasks = AsyncTasks(self._http, self.blobs)
         self.scaffolds = AsyncScaffolds(self._http, self.blobs)
+        self.images = AsyncImages(self._http, self.blobs)
         self.agents = AsyncAgents(self._http)
         self.runs = AsyncRuns(self._http)
         self.operations = AsyncOperations(self._http)

@@ -35,6 +35,23 @@ class GatewayService(Model):
     created_at: datetime | None = None
 
 
+class BroughtImage(Model):
+    """An environment or a kit that the project brought."""
+
+    id: str
+    name: str
+    revision: int = 0
+    reference: str | None = None
+    archive: str | None = None
+    state: str = "pending"
+    """pending | ready | refused | …"""
+    report: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """What was found; ``overridden`` in words, ``refused`` why it was not taken."""
+    has_credential: bool = False
+    operation_id: str | None = None
+    created_at: datetime | None = None
+
+
 class CredentialState(Model):
     """That there is a secret; never the secret."""
 

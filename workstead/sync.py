@@ -16,6 +16,7 @@ from workstead._sync.driving import SyncDrive
 from workstead._sync.gradings import SyncGradings
 from workstead._sync.hosts import SyncHosts
 from workstead._sync.http import SyncTransport
+from workstead._sync.images import SyncImages
 from workstead._sync.operations import SyncOperations
 from workstead._sync.projects import SyncProjects
 from workstead._sync.registry import SyncAgents, SyncScaffolds, SyncTasks
@@ -55,6 +56,7 @@ class Client:
         self.blobs = SyncBlobs(self._http)
         self.tasks = SyncTasks(self._http, self.blobs)
         self.scaffolds = SyncScaffolds(self._http, self.blobs)
+        self.images = SyncImages(self._http, self.blobs)
         self.agents = SyncAgents(self._http)
         self.runs = SyncRuns(self._http)
         self.operations = SyncOperations(self._http)

@@ -16,7 +16,7 @@ from tests.api.test_model_requests import asked
 
 LISTS = (
     *("/v1/runs?total=true", "/v1/tasks", "/v1/agents", "/v1/scaffolds", "/v1/tokens", "/v1/benchmarks"),
-    *("/v1/operations", "/v1/gradings", "/v1/changes", "/v1/models", "/v1/services", "/v1/breakers"),
+    *("/v1/operations", "/v1/gradings", "/v1/changes", "/v1/models", "/v1/services", "/v1/breakers", "/v1/images"),
 )
 BODIES: dict[str, Any] = {
     "/v1/runs/{run_id}/rerun": {"mode": "fresh"},
@@ -26,6 +26,7 @@ BODIES: dict[str, Any] = {
     "/v1/runs/{run_id}/claim": {"holder": "x"},
     "/v1/runs/{run_id}/exec": {"argv": ["true"]},
     "/v1/runs/{run_id}/usage": {},
+    "/v1/runs/{run_id}/messages": {"text": "Which year?"},
     "/v1/runs/{run_id}/mcp": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
     "/v1/runs/{run_id}/finish": {},
     "/v1/runs/{run_id}/gradings": {},
@@ -60,6 +61,7 @@ async def everything(one: Tenant) -> dict[str, str]:
         "host_id": "host-1",
         **await _webhook(one),
         **await _models(one),
+        "image_id": (await one.post("/v1/images", {"name": "mine", "archive": digest}))["id"],
         "project_id": one.project_id,
     }
 

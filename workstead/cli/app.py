@@ -11,6 +11,7 @@ from workstead.cli.demo import demo
 from workstead.cli.doctor import doctor
 from workstead.cli.grade import grade
 from workstead.cli.hosts import hosts_app
+from workstead.cli.images import images_app
 from workstead.cli.models import models_app
 from workstead.cli.operations import operations_app
 from workstead.cli.projects import project_app
@@ -43,6 +44,7 @@ for name, group in (
     ("models", models_app),
     ("agents", agents_app),
     ("scaffolds", scaffolds_app),
+    ("images", images_app),
     ("token", token_app),
     ("project", project_app),
     ("hosts", hosts_app),

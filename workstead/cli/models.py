@@ -72,7 +72,7 @@ def set_credential(
             client.models.remove_credential(found.id)
             line(f"{found.name}: key forgotten")
             return
-        state = client.models.put_credential(found.id, _secret(from_env), purpose=purpose)
+        state = client.models.put_credential(found.id, read_secret(from_env), purpose=purpose)
     emit(state) if as_json else line(f"{found.name}: key {state.state}, for {state.purpose}, sha256 {state.hint}…")
 
 
@@ -142,7 +142,8 @@ def _from_shipped(client: Client, name: str) -> Mapping[str, Any]:
     return known[name]
 
 
-def _secret(variable: str | None) -> str:
+def read_secret(variable: str | None) -> str:
+    """Return a key from a variable of the environment, or typed, or from standard input."""
     if variable is not None:
         value = os.environ.get(variable, "")
     elif sys.stdin.isatty():
