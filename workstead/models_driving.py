@@ -60,3 +60,12 @@ class ListedFile(Model):
     """file | directory | link | other"""
     size_bytes: int
     modified_at: datetime
+
+
+class MessageReply(Model):
+    """The simulated client's word."""
+
+    message_id: str
+    text: str
+    left: int
+    """Messages that it still answers."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from service.domain.errors import Conflict, Expected, Invalid, NotFound, TooLarge
+from service.domain.errors import Conflict, Expected, Invalid, NotFound, TooLarge, Unavailable
 from service.lifecycle.bridge_frames import BridgeBroken, Frame, read_frame, write_frame
 
 CONNECT_S = 5.0
@@ -117,6 +117,8 @@ def _refusal(type: str, detail: str) -> Exception:
     if type in ("not_ready", "sandbox_lost", "not_running"):
         # What has ended for good is known from the attempt's row, which is read before the next try.
         return WorkerAway(f"{type}: {detail}")
+    if type.startswith("client:"):
+        return client_problem(type.removeprefix("client:"), detail)
     if not type.startswith("tool:"):
         return Invalid("bad_call", detail)
     return tool_problem(type.removeprefix("tool:"), detail)
@@ -131,3 +133,12 @@ def tool_problem(cause: str, detail: str) -> Expected:
     if cause in ("not_a_file", "eisdir", "eloop"):
         return Conflict("not_a_file", detail, cause=cause)
     return Invalid("tool_failed", detail or cause, cause=cause)
+
+
+def client_problem(cause: str, detail: str) -> Expected:
+    """Return what it means that the task's simulated client did not answer."""
+    if cause == "client_unavailable":
+        return Unavailable(cause, detail)
+    if cause == "no_messages_left":
+        return Conflict(cause, detail)
+    return Invalid(cause, detail)

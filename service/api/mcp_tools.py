@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from service.api.client_messages import MessageRequest, send_message
 from service.api.drive_actions import ExecRequest, execute, list_files, read_file, write_file
 from service.api.driving import Driven
 from service.api.finishing import FinishRequest, finish
@@ -105,18 +106,26 @@ async def _finish(driven: Driven, given: FinishRequest) -> Answered:
     return Answered("the run ends; its deliverable is collected and graded", {"status": given.status})
 
 
+async def _message(driven: Driven, given: MessageRequest) -> Answered:
+    reply = await send_message(driven, given)
+    return Answered(f"{reply.text}\n\n[{reply.left} messages to the client left]", reply.model_dump(mode="json"))
+
+
+CLIENT = "message_client"
 TOOLS = {
     "exec": Tool("Run a program in the sandbox and wait for its end.", ExecRequest, _exec),
     "read_file": Tool("Read a file of the workspace.", ReadArguments, _read),
     "write_file": Tool("Write a file of the workspace.", WriteArguments, _write),
     "list_files": Tool("List a folder of the workspace.", ListArguments, _list),
+    CLIENT: Tool("Ask the client who posted the task; only so many messages are answered.", MessageRequest, _message),
     "finish": Tool("End the run when the work is done. Nothing can be done afterwards.", FinishRequest, _finish),
 }
 
 
-def described() -> list[dict[str, Any]]:
-    """Return the tools as ``tools/list`` has them."""
+def described(*, client: bool) -> list[dict[str, Any]]:
+    """Return the tools as ``tools/list`` has them; ``client``: whether there is one to ask."""
     return [
         {"name": name, "description": tool.description, "inputSchema": tool.arguments.model_json_schema()}
         for name, tool in TOOLS.items()
+        if client or name != CLIENT
     ]

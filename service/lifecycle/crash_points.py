@@ -29,8 +29,8 @@ NAMES = (
     "grade.decided",
 )
 """On the path of a run."""
-OF_OPERATIONS = ("import.batch_made", "operation.done")
-OF_LOOPS = ("loop.acted", "loop.recorded")
+OF_OPERATIONS = ("import.batch_made", "client_facts.asked", "operation.done")
+OF_LOOPS = ("loop.acted", "loop.recorded", "client_message.answered")
 ORDER_FILE = "crash-point"
 MAX_STILL_S = 30.0
 

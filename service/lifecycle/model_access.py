@@ -5,6 +5,7 @@ from service.domain.errors import Invalid
 from service.domain.grants import Grant, GrantedModel
 from service.domain.policies import NetworkRules, ProviderTools, default_provider_tools
 from service.domain.tasks import NetworkPolicy
+from service.lifecycle.client_facts import talks
 from service.lifecycle.context import Context
 from service.lifecycle.ports import Plant
 from service.lifecycle.work import Work
@@ -31,7 +32,8 @@ def provider_tools(network: NetworkRules, settings: AgentSettings) -> ProviderTo
 
 def needs_gateway(work: Work) -> bool:
     settings = AgentSettings.of(work.agent.settings)
-    return bool(work.models or settings.services) or work.run.network.policy is not NetworkPolicy.NONE
+    asks = bool(work.models or settings.services) or talks(work.task, work.run.driver, work.scaffold)
+    return asks or work.run.network.policy is not NetworkPolicy.NONE
 
 
 async def open_gateway(ctx: Context, attempt: AttemptRow, work: Work, sandbox: Sandbox, seconds_left: float) -> None:

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import hashlib
 import hmac
+import json
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -18,12 +19,15 @@ from typing import Any
 
 import structlog
 
-from service.domain.errors import Unavailable
+from service.domain.errors import Conflict, Fault, FenceLost, Invalid, NotFound, Unavailable
 from service.domain.run_states import AttemptState
 from service.lifecycle.bridge_frames import BridgeBroken, Frame, read_frame, write_frame
+from service.lifecycle.client_messages import ClientMessages
 from service.lifecycle.context import Context
-from service.sandboxes.contract import EngineError, LauncherLost, Sandbox, SandboxGone, ToolFailed
+from service.models.messages import GatewayAway
+from service.sandboxes.contract import EngineError, LauncherLost, Sandbox, SandboxError, SandboxGone, ToolFailed
 from service.store import attempts
+from service.store.rows import AttemptRow
 from service.workers import bridge_calls
 
 MAX_CALLS = 256
@@ -32,6 +36,8 @@ REQUEST_S = 60.0
 """For a request to come in whole."""
 FACT = "bridge"
 """Key of a host's facts: where its bridge is, ``unix:<path>`` or ``tcp:<host>:<port>``."""
+MESSAGE = "message"
+"""The one call that is not the sandbox's: a word to the task's simulated client."""
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
@@ -87,6 +93,7 @@ async def serve_bridge(ctx: Context, host_id: str, place: BridgePlace) -> AsyncG
 class Bridge:
     def __init__(self, ctx: Context, host_id: str, token: str) -> None:
         self._ctx = ctx
+        self._messages = ClientMessages(ctx)
         self._host_id = host_id
         self._token = token
         self._free = asyncio.Semaphore(MAX_CALLS)
@@ -126,10 +133,12 @@ class Bridge:
         if self._token and not hmac.compare_digest(str(head.get("token", "")).encode(), self._token.encode()):
             raise Refusal("bad_host_token", "the caller does not know this host's token")
         call = bridge_calls.CALLS.get(str(head.get("call")))
-        if call is None:
+        if call is None and head.get("call") != MESSAGE:
             raise Refusal("unknown_call", f"no call {head.get('call')!r}")
-        sandbox = await self._sandbox(head, call.kept)
+        attempt, sandbox = await self._sandbox(head, call is not None and call.kept)
         try:
+            if call is None:
+                return await _until_hung_up(reader, True, lambda: self._message(attempt, sandbox, request))
             return await _until_hung_up(reader, call.hangs_up, lambda: call.do(sandbox, request, reader, writer))
         except ToolFailed as error:
             raise Refusal(f"tool:{error.type}", error.detail) from error
@@ -138,8 +147,26 @@ class Bridge:
         except (KeyError, TypeError, ValueError) as error:
             raise Refusal("bad_call", f"{type(error).__name__}: {error}"[:200]) from error
 
-    async def _sandbox(self, head: dict[str, Any], kept: bool) -> Sandbox:
-        """Return the sandbox of a running attempt of this host (``kept``: or of one kept after its end). Raises Refusal."""
+    async def _message(self, attempt: AttemptRow, sandbox: Sandbox, request: Frame) -> Frame:
+        """head: call_id; body: JSON {text, attachments}. ``done``: text, left."""
+        said = json.loads(request.body)
+        id = str(request.head["call_id"])
+        try:
+            reply = await self._messages.answer(attempt, sandbox, id, str(said["text"]), dict(said["attachments"]))
+        except GatewayAway as error:
+            raise Refusal("client:client_unavailable", error.detail) from error
+        except (Conflict, Invalid, NotFound) as error:
+            raise Refusal(f"client:{error.type}", error.detail) from error
+        except (FenceLost, Unavailable) as error:
+            raise Refusal("not_ready", error.type) from error
+        except SandboxError:
+            raise
+        except Fault as error:
+            raise Refusal("client:client_misconfigured", error.detail) from error
+        return Frame({"done": {"text": reply.text, "left": reply.left}})
+
+    async def _sandbox(self, head: dict[str, Any], kept: bool) -> tuple[AttemptRow, Sandbox]:
+        """Return a running attempt of this host and its sandbox (``kept``: or one kept after its end). Raises Refusal."""
         states = (AttemptState.RUNNING, AttemptState.ENDED) if kept else (AttemptState.RUNNING,)
         try:
             async with self._ctx.db.reading() as tx:
@@ -153,7 +180,7 @@ class Bridge:
         sandbox = None if attempt.sandbox_id is None else self._ctx.sandboxes.find(attempt.sandbox_id)
         if sandbox is None:
             raise Refusal("not_ready", "the worker does not hold the sandbox yet")
-        return sandbox
+        return attempt, sandbox
 
 
 async def _until_hung_up(reader: asyncio.StreamReader, hangs_up: bool, work: Callable[[], Awaitable[Frame]]) -> Frame:

@@ -11,7 +11,7 @@ from workstead._async.http import AsyncTransport
 from workstead._async.pages import items_of
 from workstead.errors import Conflict
 from workstead.heartbeat import LEASE_HEADER, Heartbeat
-from workstead.models_driving import Assignment, Executed, Lease, ListedFile
+from workstead.models_driving import Assignment, Executed, Lease, ListedFile, MessageReply
 
 LOOK_S = 0.5
 """Between two tries to claim a run that is not running yet."""
@@ -113,6 +113,19 @@ class AsyncDrive:
     async def beat(self) -> Lease:
         """Keep the lease; a thread does so all the time, and every other call too."""
         return Lease.model_validate(await self._http.json("POST", self._path("heartbeat"), headers=self._headers))
+
+    async def message(
+        self, text: str, attachments: Mapping[str, str] | None = None, *, message_id: str | None = None
+    ) -> MessageReply:
+        """Ask the task's simulated client; a message that broke off is asked for again and counted once.
+
+        ``attachments``: name → text. Raises NotFound (no client), Conflict ``no_messages_left``, Unavailable.
+        """
+        given = [{"name": name, "content": content} for name, content in (attachments or {}).items()]
+        body: dict[str, Any] = {"text": text, "attachments": given, "message_id": message_id or uuid.uuid4().hex}
+        headers = {**self._headers, "Idempotency-Key": body["message_id"]}
+        found = await self._http.json("POST", self._path("messages"), json=body, headers=headers, wait_s=1200)
+        return MessageReply.model_validate(found)
 
     async def release(self) -> None:
         """Give the run back for another driver."""

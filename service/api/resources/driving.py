@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from service.api.auth import RunsDrive, State
+from service.api.client_messages import MessageReply, MessageRequest, send_message
 from service.api.downloads import FALLBACK_TYPE, download_headers
 from service.api.drive_actions import (
     ExecRequest,
@@ -103,3 +104,15 @@ async def write_run_file(
         return await write_file(driven, path, await request.body(), executable=executable)
 
     return answer(await bounded(state, work))
+
+
+@router.post("/{run_id}/messages", operation_id="message_client", response_model=MessageReply)
+async def message_client(
+    run_id: str, body: MessageRequest, caller: RunsDrive, state: State, secret: Secret
+) -> Response:
+    """Ask the task's simulated client, as often as the task allows (``client_messages`` of the assignment).
+
+    404 ``no_client``; 409 ``no_messages_left``, ``not_for_people``; 503 ``client_unavailable``: its model's provider fails,
+    nothing is counted, and the attempt ends as ``provider_unavailable`` unless it comes back.
+    """
+    return answer(await send_message(Driven(state, caller, run_id, secret), body))

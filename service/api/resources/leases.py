@@ -17,6 +17,7 @@ from service.api.finishing import Body, DeclaredUsage, FinishRequest, declare, f
 from service.api.json_body import StrictRoute
 from service.api.lookups import run_or_404
 from service.api.rendering import Timestamp, View, answer, now
+from service.domain.agents import Driver
 from service.domain.errors import NotFound
 from service.lifecycle.remote_drive import driver_event
 from service.sandboxes.contract import OUTPUT_DIR, WORKSPACE
@@ -54,7 +55,7 @@ class Assignment(View):
     settings: dict[str, Any]
     deadline_at: Timestamp | None
     client_messages: int | None
-    """How many questions the simulated client answers; null where there is none."""
+    """How many questions the simulated client answers (``POST /v1/runs/{id}/messages``); null where there is none."""
 
 
 class ClaimRequest(Body):
@@ -118,7 +119,9 @@ async def get_assignment(run_id: str, caller: RunsDrive, state: State) -> Respon
             model=agent.spec.model,
             settings=agent.spec.settings,
             deadline_at=run.deadline_at,
-            client_messages=manifest.client.max_messages if manifest.client else None,
+            client_messages=manifest.client.max_messages
+            if manifest.client and run.driver is not Driver.PERSON
+            else None,
         )
     )
 

@@ -17,6 +17,7 @@ from service.api.mcp_tools import TOOLS, described
 from service.api.problems import clean
 from service.api.rendering import View, answer
 from service.api.resources.leases import Secret
+from service.domain.agents import Driver
 from service.domain.errors import Expected
 from service.store import tasks
 
@@ -63,7 +64,8 @@ async def mcp_of_run(
     elif body.method == "ping":
         result = {}
     elif body.method == "tools/list":
-        result = {"tools": described()}
+        asks = task is not None and task.manifest.client is not None and run.driver is Driver.REMOTE
+        result = {"tools": described(client=asks)}
     elif body.method == "tools/call":
         return _answer(body, *await _called(Driven(state, caller, run_id, secret), body.params))
     else:

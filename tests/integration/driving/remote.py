@@ -13,6 +13,7 @@ from service.api.app import create_app
 from service.api.state import ApiConfig, ApiState
 from service.domain.run_states import Phase
 from service.lifecycle.context import Context
+from service.lifecycle.ports import ModelAccess
 from service.store import hosts, tokens
 from service.store.rows import RunRow
 from service.store.secret_box import SecretBox
@@ -32,6 +33,8 @@ class Remote:
     token: str
     worker: "asyncio.Task[None] | None" = None
     lease: str = ""
+    models: ModelAccess | None = None
+    """What the worker has of the gateway; null: none."""
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     @classmethod
@@ -57,16 +60,16 @@ class Remote:
     async def agent(self, kind: str = "remote") -> str:
         return await self.stage.agent(f"by-{kind}", kind=kind)
 
-    async def begin(self, agent: str | None = None, **fields: Any) -> RunRow:
+    async def begin(self, agent: str | None = None, task: str | None = None, **fields: Any) -> RunRow:
         """Submit a run and let a worker bring it to ``running``."""
-        run = await self.stage.submit(await self.stage.task(), agent or await self.agent(), **fields)
+        run = await self.stage.submit(task or await self.stage.task(), agent or await self.agent(), **fields)
         await self.start_worker(run.id)
         await until(lambda: self.stage.has_event(run.id, "run.ready"))
         return run
 
-    async def start_worker(self, run_id: str) -> None:
+    async def start_worker(self, run_id: str, **changes: Any) -> None:
         """A worker process of its own: it claims the run, or takes over what an earlier one left."""
-        ctx = self.stage.context()
+        ctx = self.stage.context(**({} if self.models is None else {"models": self.models}), **changes)
         found = await self.stage.attempts(run_id)
         if found:
             attempt = await self._taken_over()
