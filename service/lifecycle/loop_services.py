@@ -34,6 +34,13 @@ class GatewayServices:
         async with self._asked(service, method, path, SLOW_S, content=body, headers=headers) as answer:
             return answer.status_code, await _bounded(answer, limit_bytes + 1)
 
+    async def post(
+        self, service: str, path: str, body: bytes, headers: Mapping[str, str], *, limit_bytes: int
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """See :class:`service.scaffolds.loops.LoopServices`."""
+        async with self._asked(service, "POST", path, SLOW_S, content=body, headers=headers) as answer:
+            return answer.status_code, dict(answer.headers), await _bounded(answer, limit_bytes + 1)
+
     @asynccontextmanager
     async def _asked(
         self, service: str, method: str, path: str, timeout_s: float, headers: Mapping[str, str] | None = None,

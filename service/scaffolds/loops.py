@@ -108,6 +108,12 @@ class LoopServices(Protocol):
         """Return status and body, of which at most one byte more than ``limit_bytes`` is read. Raises GatewayAway."""
         ...
 
+    async def post(
+        self, service: str, path: str, body: bytes, headers: Mapping[str, str], *, limit_bytes: int
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """As ``send``, with headers in both directions; names of the answer's are in small letters."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class LoopJob:

@@ -1,6 +1,5 @@
 """One tool call: from what the model asked to what it is told. Everything that goes wrong inside is a result."""
 
-import base64
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -15,19 +14,15 @@ from service.scaffolds.contract import Translated
 from service.scaffolds.loops import LoopJob
 from service.scaffolds.media.asking import MediaError
 from service.scaffolds.tool_agent import media, tools
+from service.scaffolds.tool_agent.images import media_type
 from service.scaffolds.tool_agent.schema import Tool, problem
+from service.scaffolds.tool_agent.servers.offered import Servers
 
 OUTPUT_BYTES = 30_000
 """Of a command's output, half of it from the beginning, half from the end."""
 ANSWER_BYTES = 4 << 20
 SLACK_S = 20.0
 """What the helper inside has beyond the tool's own time."""
-SIGNATURES = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF8": "image/gif",
-    b"RIFF": "image/webp",
-}
 PAGE_CHARS = 50_000
 _NO_PYTHON = "no_such_program"
 
@@ -61,6 +56,12 @@ class Calls:
         self.job = job
         self.offered = offered(job)
         self._messages = 0
+        self._servers: Servers | None = None
+
+    async def prepare(self) -> None:
+        """Ask the agent's MCP servers which tools they have. Raises as :meth:`perform`."""
+        self._servers = await Servers.open(self.job)
+        self.offered |= self._servers.tools
 
     def alone(self, call: ToolCall) -> bool:
         """Tell whether the call changes something, so that its order matters."""
@@ -93,6 +94,8 @@ class Calls:
             return f"there is no tool {call.name[:80]!r}; the tools are: {', '.join(self.offered)}"
         if call.arguments is None:
             return f"the arguments are no JSON object: {call.raw[:200]}"
+        if self._servers is not None and call.name in self._servers.tools:
+            return None  # the server knows its own schema
         return problem(tool.spec.parameters, call.arguments)
 
     async def _act(self, name: str, arguments: Mapping[str, Any], key: str) -> dict[str, Any]:
@@ -100,6 +103,8 @@ class Calls:
             return await self._web(name, arguments)
         if name in media.NAMES:
             return await self._media(name, arguments)
+        if self._servers is not None and name in self._servers.tools:
+            return await self._servers.call(name, arguments, key)
         return await self._inside(name, arguments, key)
 
     async def _inside(self, name: str, arguments: Mapping[str, Any], key: str) -> dict[str, Any]:
@@ -192,17 +197,10 @@ def _ended(said: Mapping[str, Any], text: str) -> dict[str, Any]:
 
 def _image(said: Mapping[str, Any], text: str) -> dict[str, Any]:
     data = str(said.get("image", ""))
-    kind = next((mime for magic, mime in SIGNATURES.items() if _begins(data, magic)), None)
+    kind = media_type(data)
     if kind is None:
         return _failed(f"not an image that can be shown: {text}")
     return {**_done(f"{text}, {kind}"), "images": [{"media_type": kind, "data": data}]}
-
-
-def _begins(data: str, magic: bytes) -> bool:
-    try:
-        return base64.b64decode(data[:24]).startswith(magic)
-    except ValueError:
-        return False
 
 
 def _done(text: str) -> dict[str, Any]:

@@ -46,6 +46,7 @@ class _Work:
         self._talk.add(UserTurn(text=prompt_for(self._job.task, self._job.context).text))
         most = self._job.context.settings.max_turns or DEFAULT_TURNS
         try:
+            await self._calls.prepare()
             for turn in range(1, most + 1):
                 if (end := await self._turn(turn)) is not None:
                     return end

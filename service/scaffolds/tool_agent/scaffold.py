@@ -13,11 +13,13 @@ from service.scaffolds.loops import Loop
 from service.scaffolds.prompts import prompt_for
 from service.scaffolds.tool_agent.loop import DEFAULT_TURNS, ToolAgentLoop
 from service.scaffolds.tool_agent.prompt import SYSTEM, VERSION, effort
+from service.scaffolds.tool_agent.servers.settings import servers_of
 from service.scaffolds.tool_agent.tools import NAMES, SANDBOX
 
 
 class ToolAgentScaffold:
-    """Settings of its own: ``tools`` (names among those of the sandbox), ``prompt`` (a shipped template), ``chat``."""
+    """Settings of its own: ``tools`` (names among those of the sandbox), ``mcp_servers`` (further tools), ``prompt`` (a
+    shipped template), ``chat``."""
 
     driver = Driver.LOOP
     asks_client = True
@@ -30,12 +32,14 @@ class ToolAgentScaffold:
         if context.model is None:
             raise Invalid("model_needed", "a tool agent needs a model")
         _check_tools(context)
+        servers = servers_of(context.settings)
         provenance: dict[str, Any] = {
             **effort(context.settings, context.model).provenance(),
             **prompt_for(task, context).provenance(),
             "system_prompt": hashlib.sha256(SYSTEM.encode()).hexdigest(),
             "system_prompt_version": VERSION,
             "max_turns": context.settings.max_turns or DEFAULT_TURNS,
+            **({"mcp_servers": sorted(servers)} if servers else {}),
         }
         return Plan(argv=[], env=base_environment(context), provenance=provenance)
 
