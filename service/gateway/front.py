@@ -11,6 +11,7 @@ from service.gateway.caller import Caller
 from service.gateway.exchange import ClientGone, Exchange
 from service.gateway.forwarding import Forwarding
 from service.gateway.refusing import refuse_unknown
+from service.gateway.registries import PREFIX, Registries
 
 HELLO = frozenset({"/", "/api/hello"})
 SERVICES = "/services/"
@@ -36,7 +37,12 @@ class NoServices:
 class Front:
     """An ASGI application for one socket."""
 
-    def __init__(self, forwarding: Forwarding, services: Services, admit: Admit) -> None:
+    """``registries`` answers below ``/images/``; null: nothing does, and no sandbox's socket has any."""
+
+    def __init__(
+        self, forwarding: Forwarding, services: Services, admit: Admit, registries: Registries | None = None
+    ) -> None:
+        self._registries = registries
         self._forwarding = forwarding
         self._services = services
         self._admit = admit
@@ -62,6 +68,9 @@ class Front:
             return
         if exchange.shown_path in HELLO and exchange.method in ("HEAD", "GET"):
             await exchange.answer(200, {"content-type": "text/plain"}, b"")
+            return
+        if self._registries is not None and exchange.shown_path.startswith(PREFIX):
+            await self._registries.serve(exchange)
             return
         caller = await self._admit(exchange)
         if exchange.shown_path.startswith(SERVICES):

@@ -15,6 +15,7 @@ from service.gateway.forwarding import Forwarding, Parts
 from service.gateway.front import Front, Services
 from service.gateway.http_server import HttpServing
 from service.gateway.place import Place
+from service.gateway.registries import Registries
 from service.gateway.sides import FindModels, OwnSide, PublicSide
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -32,6 +33,8 @@ class Gateway:
     proxies: ProxyServing
     public: socket.socket | None = None
     """The listener of the public side."""
+    registries: Registries | None = None
+    """What fetches images; null: nothing does."""
     beside: tuple[Callable[[], Awaitable[None]], ...] = ()
     """Loops that run as long as the gateway."""
 
@@ -41,7 +44,7 @@ class Gateway:
         forwarding = Forwarding(parts)
         endpoints = Endpoints(forwarding, self.services, parts.ledger, self.serving, parts.limits, self.proxies)
         own = OwnSide(endpoints, self.place.service_token, self.find_models, parts.limits.local_patience_s)
-        fronts = [(Front(forwarding, self.services, own.admit), self.place.own)]
+        fronts = [(Front(forwarding, self.services, own.admit, self.registries), self.place.own)]
         if self.public is not None:
             fronts.append((Front(forwarding, self.services, PublicSide(endpoints).admit), self.public))
         listening = [await self.serving.start(front, sock) for front, sock in fronts]

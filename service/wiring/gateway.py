@@ -20,6 +20,7 @@ from service.gateway.preload import preload
 from service.gateway.pricing import cost_of
 from service.gateway.probing import Prober
 from service.gateway.process import Gateway
+from service.gateway.registries import Registries
 from service.gateway.services import GatewayServices
 from service.gateway.upstream import Upstream
 from service.settings import Settings
@@ -83,5 +84,6 @@ async def _gateway(settings: Settings, stack: AsyncExitStack) -> None:
         serving,
         EgressServing(db),
         public,
+        registries=Registries(db, upstream, vault, place.service_token),
         beside=(gates.run,),
     ).run(signalled())
