@@ -23,6 +23,7 @@ async def test_it_is_an_operation_of_the_agents_kind(tenant: Tenant) -> None:
 
 async def test_a_shipped_scaffold_is_registered_by_it(tenant: Tenant) -> None:
     await tenant.post("/v1/scaffolds/codex@latest/conformance", {}, 202)
+    assert (await tenant.get("/v1/scaffolds/codex@latest/conformance"))["data"] == []
     assert (await tenant.get("/v1/scaffolds/codex@0.171.0"))["manifest"]["kind"] == "codex"
 
 

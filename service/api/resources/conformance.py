@@ -16,7 +16,7 @@ from service.api.rendering import Timestamp, View, answer
 from service.domain.agents import AgentSpec
 from service.domain.errors import NotFound
 from service.lifecycle.operations.conformance.handler import KIND, ConformanceSpec
-from service.lifecycle.scaffold_choice import choose
+from service.lifecycle.scaffold_choice import choose, versioned
 from service.scaffolds.conformance.cases import chosen
 from service.scaffolds.registry import scaffold_for
 from service.store import conformance, operations, scaffolds
@@ -98,8 +98,10 @@ async def _registered(tx: Tx, caller: Caller, reference: str) -> str:
 
 
 async def _find(tx: Tx, caller: Caller, reference: str) -> ScaffoldRow:
-    look = scaffolds.find if "@" in reference else scaffolds.get
-    row = await look(tx, caller.project_id, reference)
+    if "@" in reference:
+        row = await scaffolds.find(tx, caller.project_id, await versioned(tx, caller.project_id, reference))
+    else:
+        row = await scaffolds.get(tx, caller.project_id, reference)
     if row is None:
         raise NotFound("not_found")
     return row
