@@ -38,6 +38,7 @@ from service.api.resources import (
     runs,
     scaffold_catalogue,
     scaffolds,
+    service_calls,
     services,
     sessions,
     shell,
@@ -54,7 +55,7 @@ from service.api.state import ApiState
 API_VERSION = "1"
 RESOURCES = (
     blobs, task_archives, tasks, client_facts, benchmarks, operations, conformance, scaffolds, scaffold_catalogue, images, agents,
-    runs, run_events, attempts, artifacts, model_requests, trajectory,
+    runs, run_events, attempts, artifacts, model_requests, service_calls, trajectory,
     models, services, breakers,
     integrity, gradings, changes, tokens, tickets, me, sessions, health, hosts,
     projects, webhooks, leases, driving, deliverables, mcp, shell,

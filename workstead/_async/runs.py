@@ -115,6 +115,11 @@ class AsyncRuns:
         async for item in pages(self._http, _path(run_id, "model-requests"), {}, None):
             yield item
 
+    async def service_calls(self, run_id: str) -> AsyncIterator[dict[str, Any]]:
+        """Yield the ledger of calls to gateway services, in order: status, units, cost."""
+        async for item in pages(self._http, _path(run_id, "service-calls"), {}, None):
+            yield item
+
     async def model_request(self, run_id: str, n: int) -> dict[str, Any]:
         found: dict[str, Any] = await self._http.json("GET", _path(run_id, "model-requests", str(n)))
         return found

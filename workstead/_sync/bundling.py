@@ -66,6 +66,7 @@ class _Bundling:
             after = int(found[-1]["seq"])
 
     def _requests(self) -> None:
+        self._all("service_calls.json", f"{self._path}/service-calls")
         requests = self._all("model_requests.json", f"{self._path}/model-requests")
         for request in requests:
             for side in ("request", "response"):

@@ -110,6 +110,10 @@ class SyncRuns:
         """Yield the ledger of requests to models, in order: tokens by kind, cost, waits, how each ended."""
         yield from pages(self._http, _path(run_id, "model-requests"), {}, None)
 
+    def service_calls(self, run_id: str) -> Iterator[dict[str, Any]]:
+        """Yield the ledger of calls to gateway services, in order: status, units, cost."""
+        yield from pages(self._http, _path(run_id, "service-calls"), {}, None)
+
     def model_request(self, run_id: str, n: int) -> dict[str, Any]:
         found: dict[str, Any] = self._http.json("GET", _path(run_id, "model-requests", str(n)))
         return found

@@ -40,6 +40,8 @@ class ModelRequest(View):
     route: str
     requested_model: str | None
     reported_model: str | None
+    finish_reason: str | None
+    """Why the model stopped, in the dialect's own words."""
     provider_request_id: str | None
     streaming: bool
     status: int | None
