@@ -20,6 +20,8 @@ FIELDS: Mapping[Dialect, Sequence[Pattern]] = {
     Dialect.OPENAI: (
         ("prompt_cache_key",), ("metadata",), ("client_metadata",), ("user",), ("safety_identifier",),
         ("prompt_cache_options",),
+        # Clients make some of these up; what belongs together is told by call_id.
+        ("input", "*", "id"),
     ),
     Dialect.GEMINI: (
         ("labels",),
@@ -44,13 +46,16 @@ TEXTS: Mapping[str, str] = {
     "address": r"\b0x[0-9a-f]{6,16}\b",
     "ours": r"\b(?:run|att|mrq|art|evt)_[0-9A-Za-z]{10,40}\b",
     "version hash": r"\bcch=[0-9a-f]+",
+    "chunk": r"\bChunk ID: [0-9a-f]+",
+    # Named after a process.
+    "socket": r"\b\d+\.sock\b",
 }  # fmt: skip
 _KINDS = list(TEXTS)
 _TEXT = re.compile("|".join(f"({pattern.removeprefix('(?i)')})" for pattern in TEXTS.values()))
 _PROCESS = re.compile(TEXTS["process"])
 _REMEMBERED = 16 << 20
 """Characters."""
-_MAYBE = re.compile(r"\d|cch=")
+_MAYBE = re.compile(r"\d|cch=|Chunk ID")
 
 
 class Normaliser:

@@ -12,6 +12,8 @@ from service.gateway.cassettes.normal import normal_text
 _LEFT_OUT = frozenset({
     EventType.RESOURCES, EventType.RUN_PHASE, EventType.ATTEMPT_STARTED, EventType.PROVIDER_WAIT, EventType.OUTPUT_CLOSED,
     EventType.OUTPUT_TRUNCATED, EventType.DRIVER, EventType.RUN_READY,
+    # Made by another process, maybe after the run's end; the deliverable's digest is in the story.
+    EventType.DELIVERABLE_CHECKED,
 })  # fmt: skip
 _OF_THE_GATEWAY = frozenset({
     EventType.MODEL_REQUEST, EventType.PROVIDER_TOOLS, EventType.EGRESS, EventType.SERVICE_CALL,
@@ -19,15 +21,17 @@ _OF_THE_GATEWAY = frozenset({
 _VOLATILE = re.compile(
     r"(?:.*_)?(?:ids?|uuid|seq|ts|pid|timestamp|time|times|ms|s|offset|elapsed|duration|latency|evidence|tries)"
     r"|(?:duration|session|started|finished|created|updated)(?:_.*|[A-Z].*)?|ttft.*|.*(?:Id|ID|Ms|At|Uuid)"
+    r"|manifest_sha256"
 )
-"""Members of payloads, and of JSON lines that a program prints."""
+"""Members of payloads, and of JSON lines that a program prints. A deliverable's manifest has its files' times."""
 _STREAM, _TEXT = "stream", "text"
 
 
 def canonical(events: Iterable[Event]) -> list[dict[str, Any]]:
     """Return the run's story without chance: its events in order, then the gateway's, then each stream's whole output.
 
-    Which of the gateway's word and the program's line about the same answer is written first is chance.
+    Which of the gateway's word and the program's line about the same answer is written first is chance, and so is whether
+    the end of a request or the beginning of the next one is.
     """
     story: list[dict[str, Any]] = []
     gateway: list[dict[str, Any]] = []
@@ -38,7 +42,7 @@ def canonical(events: Iterable[Event]) -> list[dict[str, Any]]:
         elif event.type not in _LEFT_OUT:
             told = gateway if event.type in _OF_THE_GATEWAY else story
             told.append({"type": event.type, **_stable(event.payload)})
-    story += gateway
+    story += sorted(gateway, key=lambda told: (told["type"], told.get("n") or 0, told.get("state") == "finished"))
     for stream, pieces in sorted(streams.items()):
         lines = "".join(pieces).splitlines()
         story.append({"type": str(EventType.OUTPUT), _STREAM: stream, "lines": [_line(line) for line in lines]})

@@ -26,6 +26,8 @@ _SAME = [
     ("run_01K9ABCDEFGHJKMNPQRSTV", "run_01K9ZZZZZZZZZZZZZZZZZZ"),
     ("cc_version=2.1; cch=a1b2c;", "cc_version=2.1; cch=00000;"),
     ("took 08:32:36.1", "took 10:00:00"),
+    ("Chunk ID: abcdef\nWall", "Chunk ID: 94b5bd\nWall"),
+    ("/tmp/cc-socks/9.sock", "/tmp/cc-socks/10.sock"),
 ]
 
 
@@ -79,6 +81,15 @@ def test_ids_that_gemini_clients_make_up_do_not_count() -> None:
     assert normal == Normaliser().body(Dialect.GEMINI, body("b-2"))
     assert normal["contents"][0]["parts"][0]["functionCall"]["args"] == {"id": "kept"}
     assert before == kept
+
+
+def test_ids_of_input_items_do_not_count_but_those_of_calls_do() -> None:
+    def body(id_: str, call: str) -> dict[str, Any]:
+        return {"input": [{"id": id_, "type": "message"}, {"type": "function_call_output", "call_id": call}]}
+
+    normal = Normaliser()
+    assert normal.body(Dialect.OPENAI, body("msg_a", "c1")) == normal.body(Dialect.OPENAI, body("msg_b", "c1"))
+    assert normal.body(Dialect.OPENAI, body("msg_a", "c1")) != normal.body(Dialect.OPENAI, body("msg_a", "c2"))
 
 
 def test_a_key_is_of_method_place_model_and_body() -> None:
