@@ -13,6 +13,8 @@ class Activity:
         self.provider_wait_s = 0.0
         self.budget_exhausted = False
         self.provider_failed = False
+        self.left_waiting = False
+        """The last request's client left while the provider kept it waiting: it may ask again."""
         self._last: float | None = None
         self._ended = asyncio.Event()
 
@@ -26,7 +28,7 @@ class Activity:
 
     def provider(self, *, failed: bool) -> None:
         """Say how the last request ended, as far as the provider is concerned."""
-        self.provider_failed = failed
+        self.provider_failed, self.left_waiting = failed, False
         if failed:
             self._ended.set()
         elif not self.budget_exhausted:
@@ -40,6 +42,5 @@ class Activity:
 
     def state(self) -> GateState:
         ago = None if self._last is None else time.monotonic() - self._last
-        return GateState(
-            self.requests, ago, self.open_requests, self.provider_wait_s, self.budget_exhausted, self.provider_failed
-        )
+        failed = self.provider_failed or self.left_waiting
+        return GateState(self.requests, ago, self.open_requests, self.provider_wait_s, self.budget_exhausted, failed)

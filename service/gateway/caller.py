@@ -47,6 +47,11 @@ class Caller:
         for task in self.under_way:
             task.cancel()
 
+    def belong_to(self, attempt: "Caller") -> None:
+        """Count as the attempt's own: what its side model waits for and fails at ends it, and its end cuts this."""
+        self.activity, self.under_way = attempt.activity, attempt.under_way
+        self.patience_s, self.until = attempt.patience_s, attempt.until
+
     def renew(self, grant: Grant) -> None:
         """Take over what may change in the life of an attempt."""
         self.models, self.services = grant.models, grant.services

@@ -108,6 +108,12 @@ class Endpoints:
         self._set_timer(endpoint)
         await self._ledger.flush(key[0])
 
+    def caller(self, key: Key, project_id: str) -> Caller | None:
+        """Return the project's attempt while it is served; null: it is over, or not served here."""
+        endpoint = self._all.get(key)
+        mine = endpoint is not None and endpoint.caller.project_id == project_id and not endpoint.over
+        return endpoint.caller if endpoint is not None and mine else None
+
     def state(self, key: Key) -> GateState:
         endpoint = self._all.get(key)
         return GateState() if endpoint is None else endpoint.caller.activity.state()

@@ -88,7 +88,10 @@ class Forwarding:
         except asyncio.CancelledError:
             if not record.whole():
                 over = caller.seconds_left <= 0
-                record.fail("run_over" if over else "client_gone", provider=False)
+                waiting = not over and record.kept_waiting()
+                record.fail("run_over" if over else "client_gone", provider=waiting)
+                # A program that then gives up has not failed: its provider has.
+                activity.left_waiting = waiting or activity.left_waiting
             raise
         except Refused as refused:
             record.status = refused.status
@@ -145,6 +148,7 @@ class Forwarding:
                 record.fail(trouble.cause, provider=trouble.provider)
                 caller.activity.provider(failed=trouble.provider)
                 raise Refused(trouble.status, trouble.type, trouble.detail)
+            record.troubled = record.troubled or trouble.provider
             await self._wait(caller, record, pause)
 
     async def _one_try(self, exchange: Exchange, caller: Caller, record: Record) -> Trouble | None:
@@ -154,15 +158,20 @@ class Forwarding:
         key = GateKey(caller.project_id, model.spec.provider, model.id, model.credential_id, model.spec.max_concurrency)
         began = time.monotonic()
         left = max(NOTICEABLE_S, min(caller.patience_s - record.wait_s, caller.seconds_left))
+        waiting = True
         try:
             secret = await self._secret(caller, record)
             record.secrets = () if secret is None else (secret,)
             keep = 0 if parts.bodies is None else parts.bodies.limits.body_bytes
             async with parts.gate.slot(key, left) as slot:
-                waited = time.monotonic() - began
-                self._waited(caller, record, waited if waited >= NOTICEABLE_S else 0.0)
+                waiting = False
+                self._waited_since(caller, record, began)
                 once = Try(parts.upstream, parts.limits, parts.clock, exchange, caller, record, slot, keep)
                 return await once.run(secret)
+        except asyncio.CancelledError:
+            if waiting:
+                self._waited_since(caller, record, began)
+            raise
         except GateClosed as closed:
             self._waited(caller, record, time.monotonic() - began)
             return Trouble(503, "provider_unavailable", "provider_unavailable", closed.reason, final=True)
@@ -206,6 +215,11 @@ class Forwarding:
             await asyncio.sleep(seconds)
         finally:
             self._waited(caller, record, time.monotonic() - began)
+
+    @classmethod
+    def _waited_since(cls, caller: Caller, record: Record, began: float) -> None:
+        waited = time.monotonic() - began
+        cls._waited(caller, record, waited if waited >= NOTICEABLE_S else 0.0)
 
     @staticmethod
     def _waited(caller: Caller, record: Record, seconds: float) -> None:

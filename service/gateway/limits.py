@@ -9,6 +9,8 @@ class GatewayLimits:
     """Of one request."""
     stalled_s: float = 600.0
     """Longest time without a byte of an answer, in either direction of it."""
+    keep_alive_s: float = 20.0
+    """Of silence in a stream of events whose status is known, before a comment says that it goes on."""
     connect_s: float = 10.0
     """For a connection to a provider, TLS included."""
     body_idle_s: float = 60.0

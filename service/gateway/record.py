@@ -12,6 +12,9 @@ from service.gateway.passing import Passing
 from service.gateway.ports import Pricer
 from service.store.rows_requests import Settlement
 
+LONG_WAIT_S = 30.0
+"""Before the gate: a breaker is open, or the provider limits us."""
+
 
 @dataclass(slots=True)
 class Record:
@@ -35,6 +38,12 @@ class Record:
     """It did not come to its end."""
     first_token_s: float | None = None
     provider_request_id: str | None = None
+    troubled: bool = False
+    """A try has failed by the provider's doing."""
+
+    def kept_waiting(self) -> bool:
+        """Tell whether there is no answer for the provider's sake. One that takes long to think is no such reason."""
+        return self.passing is None and (self.troubled or self.wait_s >= LONG_WAIT_S)
 
     def seen(self, headers: Mapping[str, str]) -> None:
         self.provider_request_id = (headers.get("request-id") or headers.get("x-request-id") or "")[:200] or None

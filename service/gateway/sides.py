@@ -24,7 +24,11 @@ FindModels = Callable[[str, list[str]], Awaitable[list[GrantedModel]]]
 
 
 class OwnSide:
-    """The Unix socket: the service token with headers that say for whom, or a run's own token (our loops)."""
+    """The Unix socket: the service token with headers that say for whom, or a run's own token (our loops).
+
+    Side models do not hold runs: their requests wait for a shut breaker as long as the run's patience (of no run: ours).
+    A simulated client's failure is then the attempt's, as one of the agent's own model is: ``provider_unavailable``.
+    """
 
     def __init__(self, endpoints: Endpoints, token: str, find: FindModels, patience_s: float) -> None:
         self._endpoints = endpoints
@@ -47,7 +51,12 @@ class OwnSide:
             raise Refused(400, "bad_headers", f"{PROJECT} and {MODEL} are needed")
         models = await self._find(project, names)
         run_id, attempt = _run(exchange.header(RUN))
-        return own_caller(project, purpose, models, self._patience_s, run_id, attempt)
+        caller = own_caller(project, purpose, models, self._patience_s, run_id, attempt)
+        if purpose is Purpose.CLIENT and run_id is not None and attempt is not None:
+            served = self._endpoints.caller((run_id, attempt), project)
+            if served is not None:
+                caller.belong_to(served)
+        return caller
 
 
 class PublicSide:

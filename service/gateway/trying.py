@@ -8,6 +8,7 @@ from service.gateway.caller import Caller
 from service.gateway.dialects.contract import Meter
 from service.gateway.exchange import Exchange
 from service.gateway.headers import client_headers, upstream_headers
+from service.gateway.keepalive import Pulse, may_be_commented
 from service.gateway.limits import GatewayLimits
 from service.gateway.passing import EncodingUnknown, Passing
 from service.gateway.ports import Slot, TryOutcome
@@ -98,23 +99,25 @@ class Try:
         return None
 
     async def _relay(self, answer: UpstreamAnswer, redactor: Redactor, idle: asyncio.Timeout) -> None:
-        record, exchange, loop = self.record, self.exchange, asyncio.get_running_loop()
+        record, exchange = self.record, self.exchange
         keep = self.keep_bytes if self.caller.keep_bodies else 0
-        encoding = answer.headers.get("content-encoding", "")
-        recording = Recording(keep, answer.headers.get("content-type", ""), began=record.began)
-        passing = Passing(self._meter(answer), redactor, encoding, recording)
+        encoding, content_type = (answer.headers.get(f"content-{name}", "") for name in ("encoding", "type"))
+        passing = Passing(self._meter(answer), redactor, encoding, Recording(keep, content_type, began=record.began))
         record.passing = passing
         if answer.status < 400:
             record.meter = passing.meter
         down = list(client_headers(answer.headers, redactor).items())
-        async for piece in answer.pieces:
-            idle.reschedule(loop.time() + self.limits.stalled_s)
-            self.caller.activity.moved()
-            data = passing.feed(piece)
-            if record.first_token_s is None and passing.meter.first_token_seen():
-                record.first_token_s = time.monotonic() - record.began
-            await self._pass_on(answer.status, down, data)
-        await self._pass_on(answer.status, down, passing.end())
+        pulse = Pulse(exchange, answer.status, down, self.limits.keep_alive_s)
+        beats = may_be_commented(record.asking.route.dialect, answer.status, content_type)
+        beating = asyncio.create_task(pulse.run()) if beats else None
+        try:
+            await self._pass_all(answer, passing, pulse, idle)
+        finally:
+            if beating is not None:
+                beating.cancel()
+                await asyncio.gather(beating, return_exceptions=True)
+            if exchange.started:
+                record.status = answer.status
         if not exchange.started:
             record.status = answer.status
             await exchange.start(answer.status, down)
@@ -123,13 +126,18 @@ class Try:
             record.fail(f"provider_{answer.status}", provider=False)
         await exchange.end()
 
-    async def _pass_on(self, status: int, headers: list[tuple[str, str]], data: bytes) -> None:
-        if not data:
-            return
-        if not self.exchange.started:
-            self.record.status = status
-            await self.exchange.start(status, headers)
-        await self.exchange.send(data)
+    async def _pass_all(self, answer: UpstreamAnswer, passing: Passing, pulse: Pulse, idle: asyncio.Timeout) -> None:
+        record, loop = self.record, asyncio.get_running_loop()
+        async for piece in answer.pieces:
+            idle.reschedule(loop.time() + self.limits.stalled_s)
+            self.caller.activity.moved()
+            data = passing.feed(piece)
+            if record.first_token_s is None and passing.meter.first_token_seen():
+                record.first_token_s = time.monotonic() - record.began
+            if data:
+                await pulse.pass_on(data)
+        if rest := passing.end():
+            await pulse.pass_on(rest)
 
     def _meter(self, answer: UpstreamAnswer) -> Meter:
         asking = self.record.asking

@@ -117,14 +117,22 @@ class Reach:
 class ModelRefused(Expected):
     """The request ended without an answer, for good: refused (4xx), or failed after all the gateway's retries (5xx).
 
-    ``type`` is ``budget_exhausted``, ``context_too_long``, ``bad_answer`` or ``model_refused``; field ``status``.
+    ``type`` is ``budget_exhausted``, ``context_too_long``, ``bad_answer``, ``provider_failed`` (its own errors, or its word on
+    our key) or ``model_refused``; field ``http_status``.
     """
 
     status = 502
 
 
+UNAVAILABLE = "provider_unavailable"
+
+
 class GatewayAway(Expected):
-    """The gateway does not answer, or went away in the middle: says nothing about the request."""
+    """The gateway does not answer, or went away in the middle: says nothing about the request.
+
+    ``provider_unavailable``: it does, and has waited for the provider as long as it may. Nobody's answer, and so never a
+    score: whoever asks fails as infrastructure does, or asks again later.
+    """
 
     status = 503
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from service.models.messages import Answer, Ask, GatewayAway, ModelClient, ModelRefused
+from service.models.messages import UNAVAILABLE, Answer, Ask, GatewayAway, ModelClient, ModelRefused
 
 AWAY_TRIES, CUT_TRIES = 8, 3
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 15.0
@@ -22,6 +22,8 @@ class Persistent:
             try:
                 return await self._inner.ask(ask)
             except GatewayAway as error:
+                if error.type == UNAVAILABLE:
+                    raise  # the gateway has been patient already
                 cut += error.type == "answer_cut"
                 away += error.type != "answer_cut"
                 if cut >= CUT_TRIES:

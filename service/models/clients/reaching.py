@@ -9,7 +9,7 @@ from typing import Any, cast
 import httpx2
 
 from service.domain.limits import MIB
-from service.models.messages import GatewayAway, ModelRefused, Reach, ToolCall
+from service.models.messages import UNAVAILABLE, GatewayAway, ModelRefused, Reach, ToolCall
 
 ADDRESS = "http://gateway"
 TIMEOUT_S = 3600.0
@@ -61,13 +61,13 @@ def refused(status: int, body: object, message: str) -> ModelRefused | GatewayAw
     """Return what an error answer means."""
     text = f"{message} {body}"[:4000]
     if status == RETRYABLE:
-        return GatewayAway("unavailable", message[:500])
+        return GatewayAway(UNAVAILABLE if UNAVAILABLE in text else "unavailable", message[:500])
     kind = "model_refused"
     if "budget_exhausted" in text:
         kind = "budget_exhausted"
     elif status in (400, 413) and _TOO_LONG.search(text):
         kind = "context_too_long"
-    elif status >= 500 or status == 429:
+    elif status >= 500 or status == 429 or "provider_rejected_credential" in text:
         kind = "provider_failed"
     return ModelRefused(kind, message[:2000], http_status=status)
 
