@@ -1,6 +1,6 @@
 """A whole lifecycle on the memory sandbox and a real PostgreSQL."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,8 +12,23 @@ from tests.integration.lifecycle.stage import Stage
 __all__ = ["database_template", "database_url", "empty_database_url", "postgres_server", "stage"]
 
 
+MACHINES = Path("/workspace")
+
+
 @pytest.fixture
-async def stage(database_url: str, tmp_path: Path) -> AsyncIterator[Stage]:
+def _machine_is_left_alone() -> Iterator[None]:
+    """Programs in a memory sandbox run on this machine: one that goes to /workspace by its name writes there."""
+    before = _times(MACHINES)
+    yield
+    assert _times(MACHINES) == before, "a test wrote to the machine's own /workspace"
+
+
+def _times(folder: Path) -> dict[str, int]:
+    return {str(path): path.stat().st_mtime_ns for path in [folder, *folder.rglob("*")] if path.exists()}
+
+
+@pytest.fixture
+async def stage(_machine_is_left_alone: None, database_url: str, tmp_path: Path) -> AsyncIterator[Stage]:
     host = MemoryHost()
     async with Stage.open(database_url, tmp_path, host) as made:
         yield made
