@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from service.store import hosts
+from service.store import credentials, hosts, images
 from service.store.rows import HostRow
+from service.store.sealed_box import OpeningKey
 from tests.api.helpers import Tenant
 from tests.api.test_benchmarks import work_off
 from tests.fixtures.made_images import LAYER, config, laid_out, member, saved, sha, tar
@@ -161,12 +162,24 @@ async def test_one_image_per_name_and_what_is_brought_must_be_there(tenant: Tena
 
 
 async def test_a_registrys_secret_is_sealed_and_given_to_nobody(tenant: Tenant) -> None:
-    body = {"name": "far", "reference": f"r.example.com/team/a@sha256:{'0' * 64}", "username": "robot"}
+    key = OpeningKey(bytes(range(32)))
     async with tenant.state.db.transaction() as tx:
-        await tx.execute(text("DELETE FROM sealing_keys"))
-    refused = await tenant.post("/v1/images", {**body, "secret": "hush-hush"}, 503)
-    assert refused["type"].endswith(":gateway_unavailable")
-    assert (await tenant.get("/v1/images"))["data"] == []
+        await credentials.register_key(tx, key.id, key.public)
+    reference = f"r.example.com/team/a@sha256:{'0' * 64}"
+    body = {"name": "far", "reference": reference, "username": "robot", "secret": "hush-hush"}
+    made = await tenant.post("/v1/images", body)
+    assert (made["has_credential"], made["reference"]) == (True, reference)
+    async with tenant.state.db.reading() as tx:
+        row = await images.load(tx, made["id"])
+        assert row is not None
+        kept = await credentials.load(tx, str(row.credential_id))
+    assert kept is not None
+    assert key.open(kept.sealed, kept.id) == b"robot:hush-hush"
+    seen = [made, await tenant.get(f"/v1/images/{made['id']}"), await operation_of(tenant, made)]
+    assert "hush" not in json.dumps(seen)
+    assert (await tenant.client.delete(f"/v1/images/{made['id']}")).status_code == 204
+    async with tenant.state.db.reading() as tx:
+        assert await credentials.load(tx, kept.id) is None
 
 
 async def test_tasks_and_scaffolds_name_images_and_only_ready_ones_run(tenant: Tenant, other: Tenant) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.journeys.jobs import make_agent, make_task, record, submit, upload
 from tests.journeys.stack import Stack, wait_until
+from workstead.cli.examination.running import examine_waiting
 
 MARK = "brought by a client"
 RECIPE = """FROM {base}
@@ -94,5 +95,6 @@ def test_a_run_whose_kit_no_host_has_waits_and_says_so(service: Stack) -> None:
     assert "'kits/nowhere'" in hold["detail"]
     [host] = service.call("GET", "/v1/hosts")["data"]
     assert [o for o in host["reasons"] if o["reason"] == "image_missing" and "'kits/nowhere'" in o["detail"]]
+    assert ["'kits/nowhere'" in found.said for found in examine_waiting(service.data_dir)] == [True]
     service.call("POST", f"/v1/runs/{run_id}/stop", json={"mode": "discard"})
     assert service.wait_run(run_id)["attempt"] == 0

@@ -13,7 +13,7 @@ from workstead.cli.engine import Engine, EngineAway
 from workstead.cli.examination.engine import examine_access, examine_engine, examine_images
 from workstead.cli.examination.finding import Finding
 from workstead.cli.examination.machine import examine_machine, examine_port
-from workstead.cli.examination.running import examine_service, try_out
+from workstead.cli.examination.running import examine_service, examine_waiting, try_out
 from workstead.cli.options import Json
 from workstead.cli.service_process import environment
 from workstead.config import default_data_dir
@@ -58,6 +58,8 @@ def examine(engine: Callable[[], Engine], data_dir: Path, *, self_test: bool = T
     yield from examine_machine(data_dir, engine_root, os.environ)
     service, url = examine_service(data_dir)
     yield service
+    if url is not None:
+        yield from examine_waiting(data_dir)
     yield examine_port(os.environ, url)
     if self_test:
         yield from try_out(environment(data_dir, None))

@@ -37,6 +37,20 @@ def examine_service(data_dir: Path) -> tuple[Finding, str | None]:
     return Finding("service", True, f"{there.url} is ready; this token may: {scopes}"), there.url
 
 
+def examine_waiting(data_dir: Path) -> Iterator[Finding]:
+    """Say which images runs wait for that a host does not have; nothing where this token may not see hosts."""
+    try:
+        there = read_file(data_dir / CLIENT_FILE) or resolve(data_dir=data_dir)
+        with Client(there.url, there.token, timeout_s=5, retries=0) as client:
+            hosts = client.hosts.list()
+    except (NotConfigured, WorksteadError):
+        return
+    for host in hosts:
+        for reason in host.reasons:
+            if reason.get("reason") == "image_missing":
+                yield Finding("waiting runs", None, f"{host.id}: {reason.get('detail')}")
+
+
 def try_out(environment: Mapping[str, str], timeout_s: float = SELF_TEST_S) -> Iterator[Finding]:
     """Let the server's own package try database and runtimes; notes in words where it is not installed or fails."""
     if find_spec("service") is None:
