@@ -2,8 +2,6 @@
 
 import hashlib
 import subprocess
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,7 +22,7 @@ LABEL org.workstead.image=base
 
 
 @pytest.fixture(scope="module")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[bytes]:
+def archive(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """What ``docker save`` says of an image of a client's own; the engine has forgotten it."""
     folder = tmp_path_factory.mktemp("context")
     tag = f"client-image:{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}"
@@ -34,7 +32,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[bytes]:
         _docker("save", "--output", str(folder / "saved.tar"), tag)
     finally:
         _docker("rmi", tag)
-    yield Path(folder / "saved.tar").read_bytes()
+    return (folder / "saved.tar").read_bytes()
 
 
 def _docker(*argv: str) -> None:
