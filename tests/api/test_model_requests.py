@@ -19,16 +19,16 @@ REQUEST, RESPONSE = b'{"messages": []}', b'{"content": []}'
 PRICED = Cost(usd=Decimal("0.0123000000"), basis=CostBasis.MEASURED)
 
 
-def new_request(one: Tenant, attempt: AttemptRow) -> NewRequest:
+def new_request(one: Tenant, attempt: AttemptRow, purpose: str = "agent") -> NewRequest:
     return NewRequest(
-        new_id("mrq"), one.project_id, "gate", attempt.run_id, attempt.n, "agent", "mdl_1", "acme", "openai",
+        new_id("mrq"), one.project_id, "gate", attempt.run_id, attempt.n, purpose, "mdl_1", "acme", "openai",
         "POST /v1/responses", "one", False, 500, Decimal("0.5"),
     )  # fmt: skip
 
 
-async def asked(one: Tenant, attempt: AttemptRow, *, settled: bool = True) -> str:
+async def asked(one: Tenant, attempt: AttemptRow, *, settled: bool = True, purpose: str = "agent") -> str:
     """Have the attempt ask a model, with bodies of which the answer's is cut."""
-    new = new_request(one, attempt)
+    new = new_request(one, attempt, purpose)
     async with one.state.db.transaction() as tx:
         await model_requests.begin(tx, new)
         await model_requests.announce(tx, new.id, NOW)
@@ -82,6 +82,18 @@ async def test_bodies_are_for_those_who_may_debug(tenant: Tenant) -> None:
     assert (await tenant.client.get(f"{path}/request", headers=debugger)).status_code == 200
     missing = f"/v1/runs/{run['id']}/model-requests/2/body/request"
     assert (await tenant.client.get(missing)).status_code == 404
+
+
+@pytest.mark.fault(62)
+async def test_what_a_simulated_client_was_told_is_hidden(tenant: Tenant) -> None:
+    run = await tenant.run()
+    await asked(tenant, await tenant.start(run["id"]), purpose="client")
+    path = f"/v1/runs/{run['id']}/model-requests/1/body/request"
+    debugger = await tenant.token("runs:debug", "runs:read")
+    answer = await tenant.client.get(path, headers=debugger)
+    assert (answer.status_code, answer.json()["scope"]) == (403, "hidden:read")
+    both = await tenant.token("runs:debug", "hidden:read")
+    assert (await tenant.client.get(path, headers=both)).content == REQUEST
 
 
 async def test_an_attempt_that_ended_asks_nothing(tenant: Tenant) -> None:

@@ -13,6 +13,7 @@ from service.api.downloads import FALLBACK_TYPE, download_headers, file_answer
 from service.api.json_body import StrictRoute
 from service.api.lookups import run_or_404
 from service.api.rendering import Timestamp, View, answer
+from service.api.resources.tasks import HIDDEN_READ
 from service.domain.errors import Gone, NotFound
 from service.store import model_requests
 from service.store.request_bodies import BodyUnreadable, read_body
@@ -20,6 +21,8 @@ from service.store.rows_requests import ModelRequestRow
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=StrictRoute)
 MOST = 2**31 - 1
+AGENT = "agent"
+"""Purpose of the requests that hold nothing but what the agent knows."""
 Number = Annotated[int, Path(ge=1, le=MOST)]
 
 
@@ -123,11 +126,14 @@ async def get_body(
 ) -> Response:
     """Download a body as it was kept: without secrets, and cut where it was too long (``X-Body-Bytes`` is its true size).
 
+    Those of the agent's own requests; a simulated client's or a judge's hold hidden assets and need ``hidden:read`` too.
     404 where none was kept; 410 ``body_gone`` where it was and cannot be read any more. What it holds is untrusted.
     """
     async with state.db.reading() as tx:
         await run_or_404(tx, caller, run_id)
         row = await model_requests.get(tx, run_id, n)
+    if row is not None and row.purpose != AGENT:
+        caller.require(HIDDEN_READ)
     blob = None if row is None else row.request_blob if side == "request" else row.response_blob
     if blob is None:
         raise NotFound("not_found")
