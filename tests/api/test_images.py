@@ -81,7 +81,6 @@ def _hostile_layers() -> dict[str, bytes]:
     }
 
 
-@pytest.mark.fault(104)
 @pytest.mark.parametrize("what", [*_hostile_layers()])
 async def test_a_layer_that_reaches_out_is_refused_by_number(tenant: Tenant, what: str) -> None:
     layers = [LAYER, _hostile_layers()[what]]
@@ -126,7 +125,6 @@ def _hostile_archives() -> dict[str, tuple[bytes, str]]:
     }
 
 
-@pytest.mark.fault(104)
 @pytest.mark.parametrize("what", [*_hostile_archives()])
 async def test_an_archive_that_is_no_image_is_refused_with_a_type(tenant: Tenant, what: str) -> None:
     archive, expected = _hostile_archives()[what]
