@@ -11,15 +11,18 @@ import pytest
 
 from service.domain.errors import Invalid
 from service.domain.operations import OperationState
+from service.domain.run_states import EndedBecause
 from service.lifecycle.client_facts import TEMPLATE
 from service.lifecycle.loop_artefacts import ARTEFACTS
 from service.lifecycle.operations.client_facts import KIND, FactsSpec
 from service.lifecycle.operations.contract import OperationContext, OwnWay
 from service.lifecycle.operations.perform import perform
+from service.lifecycle.simulated_client import NO_WORDS
 from service.models.scripted.scenario import Action, Scenario, ToolCall
 from service.store import client_facts, operations
 from service.store.rows import OperationRow
 from service.store.rows_models import ClientFactsRow
+from service.workers.attempt_loop import Patience, run_attempt
 from tests.integration.lifecycle.loops import Workshop
 from tests.integration.lifecycle.stage import Stage
 from tests.integration.lifecycle.test_takeover import DieAt, Died
@@ -158,3 +161,38 @@ async def test_without_a_gateway_it_fails_in_words(workshop: Workshop) -> None:
     problem = (await ended(workshop, operation)).problem
     assert problem is not None
     assert (problem["type"], problem["status"]) == ("gateway_unavailable", 503)
+
+
+async def asking(workshop: Workshop, scenario: str) -> str:
+    """Submit a run of an agent that asks a client who follows the scenario."""
+    stage = workshop.stage
+    facts = await stage.upload("client.md", SHEET.encode())
+    client = {"facts": "client.md", "model": await workshop.model(scenario)}
+    task = await stage.task(client=client, hidden=[facts], graders=[])
+    return (await stage.submit(task, await workshop.agent("tool_agent", "asks"), max_attempts=1)).id
+
+
+async def test_a_client_that_fails_is_asked_again_and_never_silent(workshop: Workshop) -> None:
+    """The gateway ends such an attempt; without its word the loop waits for the client to come back."""
+    stage, run_id = workshop.stage, await asking(workshop, "e500-once")
+    await stage.work(workshop.context(), run_id)
+    words = [e.payload["text"] for e in await stage.events(run_id, "client.message")]
+    assert len(words) == 2
+    assert NO_WORDS not in words
+    (final,) = await stage.events(run_id, "agent.final")
+    assert final.payload["status"] == "success"
+
+
+async def test_a_client_that_is_not_there_ends_it_as_our_failure(workshop: Workshop) -> None:
+    stage, run_id = workshop.stage, await asking(workshop, "e404")
+    ctx = workshop.context()
+    await run_attempt(ctx, await stage.claim(ctx), Patience(tries=2, first_pause_s=0.01))
+    assert (await stage.row(run_id)).ended_because is EndedBecause.INFRA_ERROR
+    assert not await stage.events(run_id, "client.message")
+
+
+async def test_a_client_that_refuses_says_nothing(workshop: Workshop) -> None:
+    stage, run_id = workshop.stage, await asking(workshop, "e400")
+    await stage.work(workshop.context(), run_id)
+    words = [e.payload["text"] for e in await stage.events(run_id, "client.message")]
+    assert words[1] == NO_WORDS
