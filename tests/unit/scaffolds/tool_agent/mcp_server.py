@@ -1,9 +1,9 @@
 """A small MCP server on the official library: over standard input and output here, over HTTP in tests/integration."""
 
+import asyncio
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 from mcp.server import MCPServer
@@ -36,9 +36,9 @@ def made() -> MCPServer:
         raise ValueError("as I was told")
 
     @server.tool()
-    def hang() -> str:
+    async def hang() -> str:
         """Never answer."""
-        time.sleep(600)
+        await asyncio.sleep(600)
         return ""
 
     @server.tool()
