@@ -62,7 +62,8 @@ ANTHROPIC_EVENTS: list[Any] = [
     {"type": "message_stop"},
 ]  # fmt: skip
 ANTHROPIC_BODY: dict[str, Any] = {
-    "type": "message", "id": "msg_1", "model": "claude-x", "content": [{"type": "text", "text": "hello"}], "usage": {
+    "type": "message", "id": "msg_1", "model": "claude-x", "content": [{"type": "text", "text": "hello"}],
+    "stop_reason": "end_turn", "usage": {
         "input_tokens": 10, "cache_creation_input_tokens": 20, "cache_read_input_tokens": 30, "output_tokens": 15,
         "output_tokens_details": {"thinking_tokens": 4}},
 }  # fmt: skip
@@ -81,7 +82,12 @@ CHAT_CHUNKS: list[Any] = [
     {"id": "c1", "model": "gpt-x", "choices": [], "usage": CHAT_USAGE},
     "[DONE]",
 ]  # fmt: skip
-CHAT_BODY = {"id": "c1", "model": "gpt-x", "choices": [{"message": {"content": "hi"}}], "usage": CHAT_USAGE}
+CHAT_BODY = {
+    "id": "c1",
+    "model": "gpt-x",
+    "choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}],
+    "usage": CHAT_USAGE,
+}
 _OPENAI = TokenUsage(input_tokens=40, cached_input_tokens=60, output_tokens=20, reasoning_tokens=5)
 
 RESPONSE: dict[str, Any] = {

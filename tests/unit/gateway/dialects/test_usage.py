@@ -31,6 +31,21 @@ def test_every_dialect_tells_its_tokens(sample: Sample) -> None:
     assert (answer.reported_model, answer.provider_request_id) == (sample.model, sample.request_id)
     assert answer.complete
     assert answer.error is None
+    assert answer.finish_reason in ("end_turn", "stop", "completed", "STOP")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "why"),
+    [
+        ("/v1/messages", {**ANTHROPIC_BODY, "stop_reason": "max_tokens"}, "max_tokens"),
+        ("/v1/responses", {**RESPONSE, "status": "incomplete", "incomplete_details": {"reason": "content_filter"}},
+         "content_filter"),
+        ("/v1/responses", {**RESPONSE, "status": "in_progress"}, None),
+        ("/v1/responses", {**RESPONSE, "status": {"no": "text"}}, None),
+    ],
+)  # fmt: skip
+def test_why_a_model_stopped_is_told_in_its_own_words(path: str, body: dict[str, Any], why: str | None) -> None:
+    assert read(path, json.dumps(body).encode()).finish_reason == why
 
 
 @pytest.mark.parametrize(
