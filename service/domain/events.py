@@ -48,7 +48,7 @@ class EventType(StrEnum):
     EGRESS = "egress.decision"
     """payload: host, port, method, allowed, reason, path (http only)"""
     SERVICE_CALL = "service.call"
-    """payload: service, method, path, status, seconds, cost_usd"""
+    """payload: call_id, n, then as a row of service_calls: service, method, path, status, error, bytes, units, cost_usd …"""
     CLIENT_MESSAGE = "client.message"
     """Between agent and simulated client. payload: n, direction (to_client | to_agent), text, attachments"""
     LOOP_STEP = "loop.step"
