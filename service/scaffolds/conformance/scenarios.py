@@ -15,10 +15,16 @@ _FILES = f"""Here are the files.
 {SUMMARY}```
 """
 """The answer of a model that is offered no tools."""
+_LONG = "".join(f"{number:015d}\n" for number in range(65_536))
+"""1 MB in which nothing repeats: programs stop a model that goes round in circles."""
 _LOUD = "yes 0123456789abcde | head -c 20000000"
 
 SCENARIOS = (
     Scenario(name="conformance-success", steps=success_steps(), answers=[_FILES]),
+    Scenario(
+        name="conformance-limited", steps=success_steps(), answers=[_FILES],
+        faults=[Fault(kind=FaultKind.STATUS, status=429, retry_after="1", times=2)],
+    ),
     Scenario(
         name="conformance-hold",
         steps=[Action(run="sleep 3600")],
@@ -27,8 +33,8 @@ SCENARIOS = (
     Scenario(
         name="conformance-flood",
         steps=[Action(run=_LOUD), *success_steps()],
-        final="0123456789abcde\n" * 65_536,
-        answers=[_FILES + "\n" + "0123456789abcde\n" * 65_536],
+        final=_LONG,
+        answers=[_FILES + "\n" + _LONG],
         piece_chars=16_384,
     ),
-)
+)  # fmt: skip

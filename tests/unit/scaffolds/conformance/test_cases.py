@@ -119,6 +119,14 @@ def test_unknown_cases_and_drivers_without_any_are_refused() -> None:
     assert nothing.value.type == "no_conformance"
 
 
+def test_a_model_without_tools_can_pass_what_is_to_complete() -> None:
+    known = {scenario.name: scenario for scenario in (*SHIPPED.values(), *SCENARIOS)}
+    completing = [case for case in CASES if case.judge in {judging.success, judging.waited, judging.flooded}]
+    assert len(completing) == 3
+    for case in completing:
+        assert f"### {REPORT_FILE}" in known[case.scenario].answers[-1], case.name
+
+
 def test_every_case_has_a_scenario_that_exists() -> None:
     known = {*SHIPPED, *(scenario.name for scenario in SCENARIOS)}
     assert {case.scenario for case in CASES} <= known
