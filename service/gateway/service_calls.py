@@ -1,13 +1,18 @@
 """What of a call to a service passes, in both directions. Pure."""
 
-from collections.abc import Iterable, Mapping
-from urllib.parse import parse_qsl, urlencode
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from urllib.parse import parse_qsl, unquote_plus, urlencode
 
+from service.domain.egress import HostRefused, matches, parse_authority
 from service.domain.services import CredentialPlace, ServiceSpec, path_allowed
 from service.gateway.auth import Refused
 
 PREFIX = "/services/"
 MAX_VALUE = 8 << 10
+_SEARCHED = 4 << 20
+"""Bytes of a call that are looked through for addresses."""
+_ADDRESS = re.compile(r"(?i)\bhttps?:[/\\]{2,}([^/?#\s\"'<>\\]{1,500})")
 _UP = frozenset(
     {"accept", "accept-language", "content-type", "user-agent", "range", "if-none-match", "if-modified-since",
      "last-event-id", "mcp-session-id", "mcp-protocol-version"}
@@ -40,6 +45,22 @@ def target(spec: ServiceSpec, method: str, path: str, raw_query: bytes, secret: 
     if secret is not None and place.place == "query" and place.name is not None:
         pairs.append((place.name, secret))
     return f"{spec.base_url.rstrip('/')}{path}{'?' + urlencode(pairs) if pairs else ''}"
+
+
+def refuse_denied(deny_hosts: Sequence[str], raw_query: bytes, body: bytes) -> None:
+    """Raise Refused (403) for a call that names an address on the benchmark's deny list: services fetch for the agent."""
+    if not deny_hosts:
+        return
+    words = {*_ADDRESS.findall(unquote_plus(raw_query[:_SEARCHED].decode("latin-1")))}
+    words |= {*_ADDRESS.findall(body[:_SEARCHED].decode(errors="replace").replace("\\/", "/"))}
+    words |= {value.lstrip("/").partition("/")[0] for _, value in parse_qsl(raw_query.decode("latin-1"))}
+    for word in words:
+        try:
+            host = parse_authority(word.rpartition("@")[2], 443).host
+        except HostRefused:
+            continue
+        if any(matches(pattern, host) for pattern in deny_hosts):
+            raise Refused(403, "denied_by_benchmark", f"this benchmark keeps {host[:200]} from its agents")
 
 
 def headers_up(spec: ServiceSpec, inbound: Iterable[tuple[str, str]], secret: str | None) -> dict[str, str]:

@@ -71,6 +71,7 @@ class GatewayServices:
         secret = await self._secret(row)
         url = service_calls.target(row.spec, exchange.method, path, exchange.raw_query, secret)
         body = await exchange.body(self._limits)
+        service_calls.refuse_denied(caller.deny_hosts, exchange.raw_query, body)
         price = price_of(row.spec, body)
         new = self._new_call(caller, row, exchange.method, path, price)
         await self._reserve(caller, row, new)
