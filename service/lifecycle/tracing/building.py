@@ -97,7 +97,8 @@ class _Builder:
         attributes: dict[str, Value] = {"workstead.phase": phase.name}
         name = phase.name
         if phase.name == Phase.RUNNING:
-            attributes |= words.of_agent(self._run) | self._said(phase)
+            first = next((row for row in self._facts.requests if row.purpose == "agent"), None)
+            attributes |= words.of_agent(self._run, first) | self._said(phase)
             name = f"invoke_agent {self._run.agent_label}"[:_NAME_CHARS]
         return self._span(phase.id, parent, name, phase.start, phase.end, attributes)
 

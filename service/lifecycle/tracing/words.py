@@ -60,12 +60,14 @@ def of_run(row: RunRow) -> dict[str, Value]:
     )
 
 
-def of_agent(row: RunRow) -> dict[str, Value]:
-    """Of the phase in which the agent is at work."""
+def of_agent(row: RunRow, asked: ModelRequestRow | None) -> dict[str, Value]:
+    """Of the phase in which the agent is at work. ``asked``: its first request to a model; null: it made none."""
     return present(
         {
             OPERATION: "invoke_agent",
             CONVERSATION: row.id,
+            PROVIDER: None if asked is None else provider(asked.provider),
+            REQUEST_MODEL: None if asked is None else asked.requested_model,
             "gen_ai.agent.id": row.agent_id,
             "gen_ai.agent.name": row.agent_label,
         }

@@ -168,6 +168,7 @@ async def test_a_run_is_a_trace_whose_id_follows_from_its_own(bench: GateBench) 
 def _check_words(found: dict[str, Any], run_id: str, cost: Decimal | None) -> None:
     agent = attributes(found["invoke_agent cmd@1"])
     assert (agent["gen_ai.operation.name"], agent["gen_ai.conversation.id"]) == ("invoke_agent", run_id)
+    assert (agent["gen_ai.provider.name"], agent["gen_ai.request.model"]) == ("anthropic", "anthropic-1")
     model = found["chat anthropic-1"]
     told = attributes(model)
     (asked,) = [told[f"gen_ai.{name}"] for name in ("provider.name",)]
