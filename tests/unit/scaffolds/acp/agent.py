@@ -81,7 +81,9 @@ def prompt(request: dict[str, Any]) -> None:
         os.kill(os.getpid(), signal.SIGSEGV)
     if HOW == "error":
         return refused(request, -32603, "Internal error")
-    if HOW in ("endless", "deaf"):
+    if HOW == "silent":
+        return say(id=request["id"], result={"stopReason": "end_turn"})
+    if HOW in ("endless", "deaf", "polite"):
         return wait_for_cancel(request)
     talk("I think", "agent_thought_chunk")
     talk("I read it. ✓")
@@ -117,7 +119,7 @@ def wait_for_cancel(request: dict[str, Any]) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         time.sleep(600)
     assert hear()["method"] == "session/cancel"
-    say(id=request["id"], result={"stopReason": "cancelled"})
+    say(id=request["id"], result={"stopReason": "end_turn" if HOW == "polite" else "cancelled"})
 
 
 def select(request: dict[str, Any]) -> None:

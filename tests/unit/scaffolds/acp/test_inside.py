@@ -148,13 +148,14 @@ def test_mode_and_model_are_selected_as_it_offers(folder: Path) -> None:
         ("sign-in", "auth_required", 'Sign in first: {"why": "so"}'),
         ("no-mode", "mode_refused", "no such mode"),
         ("error", "prompt_failed", "Internal error"),
+        ("silent", "empty_turn", ""),
         ("refusal", "refusal", "Add up "),
         ("max_tokens", "max_tokens", "Add up "),
     ],
 )
 def test_what_goes_wrong_has_a_reason(how: str, reason: str, says: str, folder: Path) -> None:
     said = run(folder, how, mode="plan", start_s=1 if how == "mute" else 60)
-    assert (said.code, said.report.status, said.report.reason) == (1, "error", reason)
+    assert (said.code, said.report.status, said.report.reason) == (int(how != "silent"), "error", reason)
     assert says in said.report.text
 
 
@@ -168,7 +169,7 @@ def test_a_command_that_is_not_there_is_said(folder: Path) -> None:
     assert (said.code, said.report.reason) == (1, "not_started")
 
 
-@pytest.mark.parametrize(("how", "reason"), [("endless", "cancelled"), ("deaf", "stopped")])
+@pytest.mark.parametrize(("how", "reason"), [("endless", "cancelled"), ("polite", "cancelled"), ("deaf", "stopped")])
 def test_a_signal_is_a_cancel_first(how: str, reason: str, folder: Path) -> None:
     started = client(folder, sys.executable, str(AGENT), how, cancel_s=0.5 if how == "deaf" else 30)
     assert started.stdout is not None
