@@ -5,28 +5,20 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from service.api.auth import AgentsRead, Caller, ModelsAdmin, State
-from service.api.conditional import none_match, revision_tag
-from service.api.credential_view import (
-    CredentialState,
-    NewCredential,
-    put_credential,
-    read_credential,
-    remove_credential,
-)
+from service.api.auth import AgentsRead, ModelsAdmin, State
+from service.api.credential_view import CredentialState, NewCredential
+from service.api.entries import Resource
 from service.api.json_body import StrictRoute
 from service.api.listing import UNCHANGED, ListQuery, Values, answer_list, chosen, source
 from service.api.operation_view import Operation, operation_view
 from service.api.pagination import ListOf, Paging
 from service.api.prefixed import only_known
 from service.api.rendering import Timestamp, View, answer
-from service.api.upstreams import check_upstream, may_be_private
 from service.domain.credentials import Purpose
-from service.domain.errors import Invalid, NotFound
+from service.domain.errors import Invalid
 from service.domain.models import ModelSpec
 from service.models.catalogue import shipped
-from service.store import audit, models, operations
-from service.store.database import Tx
+from service.store import models, operations
 from service.store.rows_models import ModelRow
 
 router = APIRouter(prefix="/v1/models", tags=["models"], route_class=StrictRoute)
@@ -70,20 +62,13 @@ def _view(row: ModelRow) -> Model:
     )
 
 
-def _answer(row: ModelRow, status: int = 200) -> Response:
-    return answer(_view(row), status, {"ETag": revision_tag(row.revision), "Location": f"/v1/models/{row.id}"})
+_MODELS = Resource[ModelSpec, ModelRow]("model", _view, models.create, models.get, models.replace, models.delete)
 
 
 @router.post("", operation_id="create_model", response_model=Model, status_code=201)
 async def create_model(body: ModelSpec, caller: ModelsAdmin, state: State) -> Response:
     """Add a model. The same entry again answers 200; another one under the same name, 409."""
-    private = await may_be_private(state, caller)
-    check_upstream(body.base_url, body.headers, private=private)
-    async with state.db.transaction() as tx:
-        row, created = await models.create(tx, caller.project_id, body, private=private)
-        if created:
-            await _record(tx, caller, "model.create", row.id, {"name": row.name, "base_url": body.base_url})
-    return _answer(row, 201 if created else 200)
+    return await _MODELS.create(state, caller, body)
 
 
 @router.get("", operation_id="list_models", response_model=ListOf[Model], responses=UNCHANGED)
@@ -102,35 +87,19 @@ async def list_models(
 @router.get("/{model_id}", operation_id="get_model", response_model=Model, responses=UNCHANGED)
 async def get_model(model_id: str, request: Request, caller: AgentsRead, state: State) -> Response:
     """Return a model; the ETag is its revision."""
-    async with state.db.reading() as tx:
-        row = await _load(tx, caller, model_id)
-    tag = revision_tag(row.revision)
-    if none_match(request.headers.get("if-none-match"), tag):
-        return Response(status_code=304, headers={"ETag": tag})
-    return _answer(row)
+    return await _MODELS.get(state, caller, model_id, request)
 
 
 @router.put("/{model_id}", operation_id="replace_model", response_model=Model)
 async def replace_model(model_id: str, body: ModelSpec, caller: ModelsAdmin, state: State) -> Response:
     """Replace all of an entry but its name. With another ``base_url`` its credential is forgotten."""
-    private = await may_be_private(state, caller)
-    check_upstream(body.base_url, body.headers, private=private)
-    async with state.db.transaction() as tx:
-        row = await models.replace(tx, caller.project_id, model_id, body, private=private)
-        if row is None:
-            raise NotFound("not_found")
-        await _record(tx, caller, "model.replace", row.id, {"name": row.name, "base_url": body.base_url})
-    return _answer(row)
+    return await _MODELS.replace(state, caller, model_id, body)
 
 
 @router.delete("/{model_id}", operation_id="delete_model", status_code=204)
 async def delete_model(model_id: str, caller: ModelsAdmin, state: State) -> Response:
     """Delete a model that no agent names and no run had, with its credential."""
-    async with state.db.transaction() as tx:
-        if not await models.delete(tx, caller.project_id, model_id):
-            raise NotFound("not_found")
-        await _record(tx, caller, "model.delete", model_id, {})
-    return Response(status_code=204)
+    return await _MODELS.delete(state, caller, model_id)
 
 
 @router.put("/{model_id}/credential", operation_id="put_model_credential", response_model=CredentialState)
@@ -138,32 +107,26 @@ async def put_model_credential(model_id: str, body: NewCredential, caller: Model
     """Bring or replace the model's key. It is sealed for the gateway, and no answer ever holds it."""
     if body.purpose is Purpose.SERVICE:
         raise Invalid("bad_purpose", "a model's credential is for models or judges")
-    async with state.db.transaction() as tx:
-        shown = await put_credential(tx, caller, "model", model_id, body)
-    return answer(shown)
+    return await _MODELS.put_credential(state, caller, model_id, body)
 
 
 @router.get("/{model_id}/credential", operation_id="get_model_credential", response_model=CredentialState)
 async def get_model_credential(model_id: str, caller: ModelsAdmin, state: State) -> Response:
     """Say that there is a key, what for, and whether the gateway can read it; 404 where there is none."""
-    async with state.db.reading() as tx:
-        row = await _load(tx, caller, model_id)
-        return answer(await read_credential(tx, caller, row.credential_id))
+    return await _MODELS.credential(state, caller, model_id)
 
 
 @router.delete("/{model_id}/credential", operation_id="remove_model_credential", status_code=204)
 async def remove_model_credential(model_id: str, caller: ModelsAdmin, state: State) -> Response:
     """Forget the model's key, within seconds also for runs that are at work."""
-    async with state.db.transaction() as tx:
-        await remove_credential(tx, caller, "model", model_id)
-    return Response(status_code=204)
+    return await _MODELS.remove_credential(state, caller, model_id)
 
 
 @router.post("/{model_id}/check", operation_id="check_model", response_model=Operation, status_code=202)
 async def check_model(model_id: str, caller: ModelsAdmin, state: State) -> Response:
     """Ask the model: a stream, a tool, an image, each effort, its usage. The operation's result says which worked."""
     async with state.db.transaction() as tx:
-        row = await _load(tx, caller, model_id)
+        row = await _MODELS.load(tx, caller, model_id)
         spec = {"model_id": row.id, "revision": row.revision}
         queued = await operations.create(tx, caller.project_id, CHECK, spec, unit="checks")
     return answer(operation_view(queued), 202, {"Location": f"/v1/operations/{queued.id}"})
@@ -175,14 +138,3 @@ async def list_shipped_models(request: Request, caller: AgentsRead) -> Response:
     del caller
     only_known(request, (), ())
     return answer(ListOf[ModelSpec](data=[*shipped().values()], next=None))
-
-
-async def _load(tx: Tx, caller: Caller, model_id: str) -> ModelRow:
-    row = await models.get(tx, caller.project_id, model_id)
-    if row is None:
-        raise NotFound("not_found")
-    return row
-
-
-async def _record(tx: Tx, caller: Caller, action: str, model_id: str, detail: dict[str, Any]) -> None:
-    await audit.record(tx, caller.project_id, caller.token.id, action, model_id, detail)
