@@ -1,6 +1,7 @@
 """A whole lifecycle on the memory sandbox and a real PostgreSQL."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,8 @@ __all__ = ["database_template", "database_url", "empty_database_url", "postgres_
 MACHINES = Path("/workspace")
 
 
-@pytest.fixture
-def _machine_is_left_alone() -> Iterator[None]:
+@contextmanager
+def _machine_left_alone() -> Generator[None]:
     """Programs in a memory sandbox run on this machine: one that goes to /workspace by its name writes there."""
     before = _times(MACHINES)
     yield
@@ -28,11 +29,12 @@ def _times(folder: Path) -> dict[str, int]:
 
 
 @pytest.fixture
-async def stage(_machine_is_left_alone: None, database_url: str, tmp_path: Path) -> AsyncIterator[Stage]:
+async def stage(database_url: str, tmp_path: Path) -> AsyncIterator[Stage]:
     host = MemoryHost()
-    async with Stage.open(database_url, tmp_path, host) as made:
-        yield made
-        backend = MemoryBackend(host)
-        for sandbox_id in list(host.sandboxes):
-            await backend.remove(sandbox_id)
+    with _machine_left_alone():
+        async with Stage.open(database_url, tmp_path, host) as made:
+            yield made
+            backend = MemoryBackend(host)
+            for sandbox_id in list(host.sandboxes):
+                await backend.remove(sandbox_id)
     host.close()
