@@ -56,6 +56,8 @@ _SAID: dict[str, Callable[[Payload], Sequence[Any]]] = {
     "agent.message": lambda p: (p.get("text") or json.dumps(p, ensure_ascii=False),),
     "agent.thinking": lambda p: ("thinks", p.get("text")),
     "agent.warning": lambda p: (p.get("text"),),
+    "agent.permission": lambda p: ("asked:", p.get("decision"), p.get("kind"), p.get("title")),
+    "agent.plan": lambda p: ("plans", json.dumps(p.get("entries"), ensure_ascii=False)),
     "agent.final": lambda p: (p.get("status"), p.get("reason"), p.get("text")),
     "tool.call": lambda p: (p.get("name"), json.dumps(p.get("arguments"), ensure_ascii=False)),
     "tool.result": lambda p: ("error" if p.get("is_error") else None, p.get("output")),
