@@ -12,7 +12,8 @@ from mcp.types import ToolAnnotations
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
-def made() -> MCPServer:
+def made(record: Path | None = None) -> MCPServer:
+    """``record``: a file that gets a line per call of ``count``."""
     server = MCPServer("small")
     counted = 0
 
@@ -26,8 +27,9 @@ def made() -> MCPServer:
         """Count the calls."""
         nonlocal counted
         counted += 1
-        with Path("counted").open("a") as file:
-            file.write("once\n")
+        if record is not None:
+            with record.open("a") as file:
+                file.write("once\n")
         return str(counted)
 
     @server.tool()
@@ -58,4 +60,4 @@ def made() -> MCPServer:
 
 
 if __name__ == "__main__":
-    made().run()
+    made(Path("counted")).run()
