@@ -15,7 +15,7 @@ from service.domain.egress import HTTPS, HostRefused, Target, check, normal_host
 from service.domain.policies import NetworkRules
 from service.domain.public_urls import is_global
 from service.gateway.egress.client_hello import NotTls, server_name
-from service.gateway.egress.request_head import MOST_BYTES, BadHead, Head, parse_head
+from service.gateway.egress.request_head import MOST_BYTES, BadHead, Head, asked, parse_head
 
 HEAD_S, CONNECT_S, HELLO_S, IDLE_S = 10.0, 15.0, 10.0, 600.0
 MOST_CONNECTIONS = 256
@@ -88,12 +88,14 @@ class EgressProxy:
             writer.transport.abort()
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        data = b""
         try:
             async with asyncio.timeout(HEAD_S):
-                head = parse_head(await reader.readuntil(b"\r\n\r\n"))
+                data = await reader.readuntil(b"\r\n\r\n")
+            head = parse_head(data)
         except (BadHead, HostRefused, asyncio.LimitOverrunError) as error:
             reason = str(error) if not isinstance(error, asyncio.LimitOverrunError) else "head_too_long"
-            await self._say(None, reason)
+            await self._say(None, reason, asked(data))
             await _refuse(writer, 400 if isinstance(error, BadHead) else 403, reason)
             return
         try:
@@ -160,8 +162,10 @@ class EgressProxy:
             return None
         return bytes(begun)
 
-    async def _say(self, head: Head | None, reason: str | None) -> None:
+    async def _say(self, head: Head | None, reason: str | None, asked_for: str | None = None) -> None:
         said: dict[str, Any] = {"allowed": reason is None, "reason": reason}
+        if asked_for is not None:
+            said["asked"] = asked_for
         if head is not None:
             said |= {"host": head.target.host, "port": head.target.port, "method": head.method}
             if head.path:

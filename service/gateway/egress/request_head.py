@@ -41,6 +41,15 @@ def parse_head(data: bytes) -> Head:
     return _plain(request[1], request[2].decode("ascii"), fields)
 
 
+def asked(data: bytes) -> str | None:
+    """Return what a refused head asked for, for people: host and port as they were written, without a user's name."""
+    words = data.split(b"\r\n", 1)[0].split(b" ")
+    if len(words) != 3:
+        return None
+    place = words[1].partition(b"://")[2] or words[1]
+    return place.split(b"/", 1)[0].rpartition(b"@")[2][:255].decode("ascii", "backslashreplace") or None
+
+
 def _field(line: bytes) -> tuple[bytes, bytes]:
     match = _FIELD.fullmatch(line)
     if match is None:

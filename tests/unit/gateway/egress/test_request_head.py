@@ -3,7 +3,7 @@
 import pytest
 
 from service.domain.egress import HostRefused
-from service.gateway.egress.request_head import BadHead, parse_head
+from service.gateway.egress.request_head import BadHead, asked, parse_head
 
 END = b"\r\n\r\n"
 
@@ -57,3 +57,19 @@ def test_what_is_no_request_to_a_proxy_is_refused(line: bytes) -> None:
 def test_hosts_are_judged_as_everywhere(url: bytes) -> None:
     with pytest.raises(HostRefused):
         parse_head(b"GET " + url + b" HTTP/1.1" + END)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (b"CONNECT printer.local:443 HTTP/1.1", "printer.local:443"),
+        (b"GET http://me:secret@10.0.0.1/path?key=1 HTTP/1.1", "10.0.0.1"),
+        (b"CONNECT me:secret@a.example:443 HTTP/1.1", "a.example:443"),
+        (b"CONNECT \xff\x1b[2J:443 HTTP/1.1", "\\xff\x1b[2J:443"),
+        (b"CONNECT " + b"a" * 999 + b":443 HTTP/1.1", "a" * 255),
+        (b"nonsense", None),
+        (b"", None),
+    ],
+)
+def test_what_was_asked_for_is_told_without_who_asked(line: bytes, told: str | None) -> None:
+    assert asked(line + b"\r\nhost: x\r\n\r\n") == told
