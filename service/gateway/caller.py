@@ -9,7 +9,7 @@ from service.domain.grants import Grant, GrantedModel, GrantedService
 from service.domain.policies import ProviderTools, RunBudget
 from service.gateway.activity import Activity
 from service.gateway.budgets import Budget
-from service.gateway.cassettes.tape import Tape
+from service.gateway.cassettes.replay import Playing
 from service.gateway.ports import Purpose
 from service.store.rows_requests import Spent
 
@@ -34,8 +34,7 @@ class Caller:
     """Monotonic end; null = none."""
     token_hashes: Sequence[str] = ()
     activity: Activity = field(default_factory=Activity)
-    tape: "asyncio.Task[Tape] | None" = None
-    """The recording that answers a replayed run, once it is asked for."""
+    playing: Playing = field(default_factory=Playing)
     under_way: set["asyncio.Task[None]"] = field(default_factory=set["asyncio.Task[None]"])
 
     @property
@@ -48,9 +47,11 @@ class Caller:
             task.cancel()
 
     def belong_to(self, attempt: "Caller") -> None:
-        """Count as the attempt's own: what its side model waits for and fails at ends it, and its end cuts this."""
+        """Count as the attempt's own: what its side model waits for and fails at ends it, and its end cuts this; what
+        answers it is the attempt's recording, if it has one."""
         self.activity, self.under_way = attempt.activity, attempt.under_way
         self.patience_s, self.until = attempt.patience_s, attempt.until
+        self.replay_of, self.playing, self.keep_bodies = attempt.replay_of, attempt.playing, attempt.keep_bodies
 
     def renew(self, grant: Grant) -> None:
         """Take over what may change in the life of an attempt."""

@@ -14,13 +14,22 @@ from service.gateway.auth import Refused, presented
 from service.gateway.body_keeper import BodyKeeper, Kept
 from service.gateway.budgets import BudgetExhausted, Reservation
 from service.gateway.caller import Caller
-from service.gateway.cassettes.replay import NoTapes, RecordedRefusal, ReplayUpstream, Tapes, tape_of
+from service.gateway.cassettes.replay import NoTapes, RecordedRefusal, ReplayUpstream, Tapes, recording_of
 from service.gateway.cassettes.tape import CassetteMismatch
 from service.gateway.dialects import registry
 from service.gateway.exchange import Exchange
 from service.gateway.ledger import Keeping, Ledger
 from service.gateway.limits import GatewayLimits
-from service.gateway.ports import Credentials, CredentialUnavailable, Gate, GateClosed, GateKey, OpenSlot, Pricer
+from service.gateway.ports import (
+    Credentials,
+    CredentialUnavailable,
+    Gate,
+    GateClosed,
+    GateKey,
+    OpenSlot,
+    Pricer,
+    Purpose,
+)
 from service.gateway.record import Record
 from service.gateway.redaction import redactor_of
 from service.gateway.refusing import refuse
@@ -187,14 +196,15 @@ class Forwarding:
         model = asking.facts.model or asking.route.model or ""
         keep = 0 if parts.bodies is None else parts.bodies.limits.body_bytes
         try:
-            tape = await tape_of(caller, parts.tapes)
+            tape = (await recording_of(caller, parts.tapes)).of(caller.purpose)
             recorded = ReplayUpstream(tape, asking.route, model, body, parts.limits.replay_time_scale)
             slot = OpenSlot()
             return await Try(recorded, parts.limits, parts.clock, exchange, caller, record, slot, keep).run(None)
         except CassetteMismatch as mismatch:
-            record.note, record.cut = mismatch.note(), False
-            cause = "cassette_mismatch"
-            return Trouble(400, cause, cause, str(mismatch), final=True, provider=False)
+            # The log is for whoever may see the run; what a simulated client knows is not.
+            hidden = caller.purpose is not Purpose.AGENT
+            record.note, record.cut = mismatch.note(hidden=hidden), False
+            return Trouble(400, mismatch.type, mismatch.type, str(mismatch), final=True, provider=False)
         except RecordedRefusal as refused:
             record.cut = refused.cut
             return Trouble(

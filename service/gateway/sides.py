@@ -27,7 +27,8 @@ class OwnSide:
     """The Unix socket: the service token with headers that say for whom, or a run's own token (our loops).
 
     Side models do not hold runs: their requests wait for a shut breaker as long as the run's patience (of no run: ours).
-    A simulated client's failure is then the attempt's, as one of the agent's own model is: ``provider_unavailable``.
+    A simulated client's failure is then the attempt's, as one of the agent's own model is: ``provider_unavailable``;
+    in a replay its answers come from the recording as the agent's do.
     """
 
     def __init__(self, endpoints: Endpoints, token: str, find: FindModels, patience_s: float) -> None:
@@ -54,8 +55,10 @@ class OwnSide:
         caller = own_caller(project, purpose, models, self._patience_s, run_id, attempt)
         if purpose is Purpose.CLIENT and run_id is not None and attempt is not None:
             served = self._endpoints.caller((run_id, attempt), project)
-            if served is not None:
-                caller.belong_to(served)
+            if served is None:
+                # Nobody knows here whether it is a replay, which must reach no provider; the worker says so soon.
+                raise Refused(503, "run_not_served", "the gateway does not serve this attempt, or not yet")
+            caller.belong_to(served)
         return caller
 
 

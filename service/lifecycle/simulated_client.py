@@ -124,6 +124,8 @@ class SimulatedClient:
         except ModelRefused as error:
             if error.type in ("provider_failed", "answer_cut"):
                 raise GatewayAway("client_unavailable", error.detail) from error
+            if error.type == "not_recorded":
+                raise Fault("client_not_recorded", f"the recording has no such message: {error.detail}") from error
             if error.fields.get("http_status") in _MISSING:
                 raise Fault("client_misconfigured", f"who plays the client cannot be asked: {error.detail}") from error
             return Answer(stop="other", stop_detail=error.type)

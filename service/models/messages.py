@@ -117,8 +117,8 @@ class Reach:
 class ModelRefused(Expected):
     """The request ended without an answer, for good: refused (4xx), or failed after all the gateway's retries (5xx).
 
-    ``type`` is ``budget_exhausted``, ``context_too_long``, ``bad_answer``, ``provider_failed`` (its own errors, or its word on
-    our key) or ``model_refused``; field ``http_status``.
+    ``type`` is ``budget_exhausted``, ``context_too_long``, ``bad_answer``, ``not_recorded`` (a replay that goes another way than
+    its recording), ``provider_failed`` (its own errors, or its word on our key) or ``model_refused``; field ``http_status``.
     """
 
     status = 502

@@ -131,9 +131,9 @@ async def get(tx: Tx, run_id: str, n: int) -> ModelRequestRow | None:
 
 
 async def is_recorded(tx: Tx, run_id: str) -> bool:
-    """Tell whether anything of what the run's agent asked can be answered from the ledger."""
+    """Tell whether anything of what the run's agent or simulated client asked can be answered from the ledger."""
     c = ledger.c
-    kept = (c.run_id == run_id, c.purpose == _AGENT, c.request_blob.is_not(None))
+    kept = (c.run_id == run_id, c.purpose.in_(_OF_THE_LOG), c.request_blob.is_not(None))
     return (await tx.execute(select(c.id).where(*kept).limit(1))).first() is not None
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from service.domain.errors import NotFound
-from service.gateway.cassettes.tape import CassetteMismatch, Entry, Tape, load_tape
+from service.gateway.cassettes.tape import CassetteIncomplete, CassetteMismatch, Entry, Tape, load_tape
 from service.gateway.dialects.contract import Route
 from service.gateway.upstream import UpstreamAnswer, UpstreamFailed
 from service.store import model_requests
@@ -20,6 +20,9 @@ from service.store.rows_requests import ModelRequestRow
 _PAGE = 500
 _MOST = 20_000
 """Requests of a recording that are read; runs have far fewer."""
+_AGENT, _CLIENT = "agent", "client"
+_RECORDED = (_AGENT, _CLIENT)
+"""Purposes of the requests that are a run's own."""
 
 
 class RecordedRefusal(Exception):
@@ -34,8 +37,23 @@ class RecordedRefusal(Exception):
         """What it took is not known."""
 
 
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a run asked, of its latest attempt that asked anything."""
+
+    agent: Tape
+    client: Tape
+    """Its simulated client's requests."""
+
+    def of(self, purpose: str) -> Tape:
+        """Raises CassetteMismatch: others' requests are no part of a run's recording."""
+        if purpose not in _RECORDED:
+            raise CassetteMismatch(f"requests of a {purpose} are not recorded")
+        return self.client if purpose == _CLIENT else self.agent
+
+
 class Tapes(Protocol):
-    async def load(self, project_id: str, run_id: str) -> Tape:
+    async def load(self, project_id: str, run_id: str) -> Recorded:
         """Return a run's recording, unused. Raises CassetteMismatch (there is none), Unavailable."""
         ...
 
@@ -43,7 +61,7 @@ class Tapes(Protocol):
 class NoTapes:
     """A gateway that keeps no bodies has no recordings."""
 
-    async def load(self, project_id: str, run_id: str) -> Tape:
+    async def load(self, project_id: str, run_id: str) -> Recorded:
         del project_id
         raise CassetteMismatch(f"there is no recording of {run_id}")
 
@@ -53,8 +71,22 @@ class StoredTapes:
     db: Database
     blobs: BlobStore
 
-    async def load(self, project_id: str, run_id: str) -> Tape:
-        """As :class:`Tapes`; of the latest attempt, what the agent asked."""
+    async def load(self, project_id: str, run_id: str) -> Recorded:
+        """See :class:`Tapes`."""
+        rows = await self._requests(run_id)
+        mine = [row for row in rows if row.project_id == project_id and row.purpose in _RECORDED]
+        if not mine:
+            raise CassetteMismatch(f"there is no recording of {run_id}")
+        latest = max(row.attempt or 0 for row in mine)
+        agent, client = [
+            await asyncio.to_thread(
+                load_tape, self.blobs, [row for row in mine if (row.attempt, row.purpose) == (latest, purpose)]
+            )
+            for purpose in _RECORDED
+        ]
+        return Recorded(agent, client)
+
+    async def _requests(self, run_id: str) -> list[ModelRequestRow]:
         rows: list[ModelRequestRow] = []
         async with self.db.reading() as tx:
             while len(rows) < _MOST:
@@ -62,11 +94,14 @@ class StoredTapes:
                 rows += page
                 if len(page) < _PAGE:
                     break
-        mine = [row for row in rows if row.project_id == project_id and row.purpose == "agent"]
-        latest = max((row.attempt or 0 for row in mine), default=0)
-        if not mine:
-            raise CassetteMismatch(f"there is no recording of {run_id}")
-        return await asyncio.to_thread(load_tape, self.blobs, [row for row in mine if row.attempt == latest])
+        return rows
+
+
+@dataclass(slots=True)
+class Playing:
+    """The recording that answers a replayed attempt, and how far it is used up; its simulated client shares it."""
+
+    loading: "asyncio.Task[Recorded] | None" = None
 
 
 class Replayed(Protocol):
@@ -74,14 +109,17 @@ class Replayed(Protocol):
 
     project_id: str
     replay_of: str | None
-    tape: "asyncio.Task[Tape] | None"
+    playing: Playing
 
 
-async def tape_of(caller: Replayed, tapes: Tapes) -> Tape:
+async def recording_of(caller: Replayed, tapes: Tapes) -> Recorded:
     """Return the caller's recording, loaded once however many ask at once. Raises CassetteMismatch, Unavailable."""
-    if caller.tape is None or (caller.tape.done() and (caller.tape.cancelled() or caller.tape.exception())):
-        caller.tape = asyncio.create_task(tapes.load(caller.project_id, caller.replay_of or ""))
-    return await asyncio.shield(caller.tape)
+    playing = caller.playing
+    if playing.loading is None or (
+        playing.loading.done() and (playing.loading.cancelled() or playing.loading.exception())
+    ):
+        playing.loading = asyncio.create_task(tapes.load(caller.project_id, caller.replay_of or ""))
+    return await asyncio.shield(playing.loading)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,16 +161,16 @@ def _answer(blobs: BlobStore, entry: Entry) -> Body:
     row = entry.row
     if row.response_blob is None or row.cassette is None:
         if row.status is None or row.error is None or row.state != "finished":
-            raise CassetteMismatch(f"the answer to request {row.n} of the recording was not kept", row.n)
+            raise CassetteIncomplete(f"the answer to request {row.n} of the recording was not kept", row.n)
         raise RecordedRefusal(
             row.status, _type_of(row), row.error, provider=row.provider_error, cut=not row.usage_known
         )
     try:
         body = read_body(blobs, row.response_blob)
     except (NotFound, BodyUnreadable) as error:
-        raise CassetteMismatch(f"the answer to request {row.n} of the recording cannot be read", row.n) from error
+        raise CassetteIncomplete(f"the answer to request {row.n} of the recording cannot be read", row.n) from error
     if body.cut:
-        raise CassetteMismatch(f"the answer to request {row.n} of the recording was not kept whole", row.n)
+        raise CassetteIncomplete(f"the answer to request {row.n} of the recording was not kept whole", row.n)
     return body
 
 

@@ -4,7 +4,7 @@ import json
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from service.domain.errors import NotFound
 from service.domain.models import Dialect
@@ -20,17 +20,27 @@ from service.store.rows_requests import ModelRequestRow
 class CassetteMismatch(Exception):
     """A replayed run asks something that its recording has no answer to; ``str()`` is for the client."""
 
+    type: ClassVar[str] = "cassette_mismatch"
+
     def __init__(self, detail: str, n: int | None = None, difference: Difference | None = None) -> None:
         super().__init__(detail)
         self.n = n
         """Number of the recorded request that was expected."""
         self.difference = difference
 
-    def note(self) -> dict[str, Any]:
-        """Return the payload of the run's event."""
+    def note(self, *, hidden: bool = False) -> dict[str, Any]:
+        """Return the payload of the run's event; of a ``hidden`` request it says where, not what."""
         found = self.difference
         told = {} if found is None else {"pointer": found.pointer, "recorded": found.recorded, "asked": found.asked}
-        return {"kind": "cassette_mismatch", "text": str(self), "expected_n": self.n, **told}
+        if hidden and found is not None:
+            told = {"pointer": found.pointer}
+        return {"kind": self.type, "text": str(self), "expected_n": self.n, **told}
+
+
+class CassetteIncomplete(CassetteMismatch):
+    """The recording was not kept, or not whole: nobody can say what was asked or answered."""
+
+    type: ClassVar[str] = "cassette_incomplete"
 
 
 @dataclass(slots=True)
@@ -71,7 +81,7 @@ class Tape:
         expected = alike[0]
         n, before = expected.row.n, expected.row.requested_model or ""
         if expected.key is None:
-            return CassetteMismatch(f"request {n} of the recording was not kept whole", n)
+            return CassetteIncomplete(f"request {n} of the recording was not kept whole", n)
         if before != model:
             return CassetteMismatch(
                 f"request {n} asked {before!r}, this one asks {model!r}", n, Difference("/model", before, model)

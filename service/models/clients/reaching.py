@@ -22,6 +22,7 @@ _TOO_LONG = re.compile(
     r"|input is too long",
     re.IGNORECASE,
 )
+_NOT_RECORDED = re.compile(r"\bcassette_(mismatch|incomplete)\b")
 RETRYABLE = 503
 
 
@@ -65,6 +66,8 @@ def refused(status: int, body: object, message: str) -> ModelRefused | GatewayAw
     kind = "model_refused"
     if "budget_exhausted" in text:
         kind = "budget_exhausted"
+    elif _NOT_RECORDED.search(text):
+        kind = "not_recorded"
     elif status in (400, 413) and _TOO_LONG.search(text):
         kind = "context_too_long"
     elif status >= 500 or status == 429 or "provider_rejected_credential" in text:
