@@ -61,9 +61,11 @@ class Ledger:
         async with self._db.transaction() as tx:
             await service_calls.begin(tx, new)
 
-    def settle_call(self, new: NewCall, end: CallEnd) -> None:
-        """Have the end of a call to a service written, in the background."""
-        self._keep(asyncio.create_task(self._settle_call(new.id, end), name=f"settle {new.id}"), new.run_id)
+    def settle_call(self, new: NewCall, end: CallEnd, keeping: Keeping | None = None) -> None:
+        """As :meth:`settle`, for a call to a service."""
+        self._keep(
+            asyncio.create_task(self._keep_and_settle_call(new.id, end, keeping), name=f"settle {new.id}"), new.run_id
+        )
 
     def settle(self, new: NewRequest, end: Settlement, keeping: Keeping | None = None) -> None:
         """Have the end written, in the background, as soon as the database takes it; first what ``keeping`` keeps."""
@@ -106,13 +108,14 @@ class Ledger:
         await self._until_written(request_id, write)
 
     async def _keep_and_settle(self, request_id: str, end: Settlement, keeping: Keeping | None) -> None:
-        if keeping is not None:
-            try:
-                kept = await keeping()
-                end = replace(end, request_blob=kept.request, response_blob=kept.response, blobs=kept.blobs)
-            except (Unavailable, OSError) as error:
-                log.warning("bodies_not_kept", request=request_id, why=str(error))
+        kept = await _kept(request_id, keeping)
+        end = replace(end, request_blob=kept.request, response_blob=kept.response, blobs=kept.blobs)
         await self._settle(request_id, end)
+
+    async def _keep_and_settle_call(self, call_id: str, end: CallEnd, keeping: Keeping | None) -> None:
+        kept = await _kept(call_id, keeping)
+        end = replace(end, request_blob=kept.request, response_blob=kept.response, blobs=kept.blobs)
+        await self._settle_call(call_id, end)
 
     async def _settle(self, request_id: str, end: Settlement) -> None:
         ts = self._clock.now()
@@ -139,3 +142,12 @@ class Ledger:
             except Unavailable as error:
                 log.warning("settlement_waits", request=id_, why=error.type)
                 await asyncio.sleep(1 + secrets.randbelow(1000) / 1000)
+
+
+async def _kept(id_: str, keeping: Keeping | None) -> Kept:
+    """Keep the bodies if there are any; what cannot be kept is lost."""
+    try:
+        return Kept() if keeping is None else await keeping()
+    except (Unavailable, OSError) as error:
+        log.warning("bodies_not_kept", request=id_, why=str(error))
+        return Kept()

@@ -12,7 +12,7 @@ from service.domain.errors import Conflict, Invalid, NotFound
 from service.domain.policies import RunBudget
 from service.domain.tasks import LABELS, Name, NetworkPolicy, Strict
 from service.lifecycle.submit import Origin, RunRequest, submit
-from service.store import agents, model_requests
+from service.store import agents, model_requests, service_calls
 from service.store.database import Tx
 from service.store.rows import AgentRow, Project, RunRow
 
@@ -75,8 +75,8 @@ async def rerun(tx: Tx, project: Project, run: RunRow, request: RerunRequest) ->
 async def _check_recording(tx: Tx, run: RunRow) -> None:
     if run.ended_because is None:
         raise Conflict("run_not_ended", "a run that has not ended has no whole recording yet")
-    if not await model_requests.is_recorded(tx, run.id):
-        raise Invalid("no_recording", "of this run no model request was kept: there is nothing to answer from")
+    if not (await model_requests.is_recorded(tx, run.id) or await service_calls.is_recorded(tx, run.id)):
+        raise Invalid("no_recording", "of this run no request was kept: there is nothing to answer from")
 
 
 async def _agent(tx: Tx, project_id: str, run: RunRow, changes: Overrides) -> AgentRow:

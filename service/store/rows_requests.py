@@ -135,6 +135,8 @@ class NewCall:
     cost_usd: Decimal | None = None
     """Null: not known, never free."""
     price_date: date | None = None
+    replay_of_n: int | None = None
+    """Of a replay: number of the recorded call that answers in the service's place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,13 @@ class CallEnd:
     size: int = 0
     """Bytes of the answer."""
     seconds: float | None = None
+    request_blob: str | None = None
+    response_blob: str | None = None
+    cassette: Json | None = None
+    blobs: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Digest → bytes of what the bodies are made of."""
+    note: Json | None = None
+    """Payload of a ``note`` event beside the call's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,5 +176,9 @@ class ServiceCallRow(Row):
     cost_usd: Decimal | None
     price_date: date | None
     seconds: float | None
+    request_blob: str | None
+    response_blob: str | None
+    cassette: Json | None
+    replay_of_n: int | None
     created_at: datetime
     finished_at: datetime | None

@@ -14,15 +14,18 @@ from service.domain.errors import Gone, NotFound
 from service.domain.events import EventType, NewEvent
 from service.domain.run_states import AttemptState
 from service.store import events
-from service.store.cleaning import clean_str
+from service.store.blob_refs import add_refs
+from service.store.cleaning import clean_json, clean_str
 from service.store.database import Tx
 from service.store.fences import lock_run
 from service.store.phases import touch
+from service.store.request_bodies import OWNER as BODIES_OWNER
 from service.store.rows_requests import CallEnd, NewCall, ServiceCallRow
 from service.store.tables import attempts, runs
 from service.store.tables_models import service_calls as calls
 
 SOURCE = "gateway.services"
+"""Source of the events of calls; two offsets belong to each call of a run."""
 _PATH = 500
 """Characters of a path that are kept."""
 _ASKING = (AttemptState.CLAIMED, AttemptState.BOUND, AttemptState.RUNNING)
@@ -52,17 +55,24 @@ async def settle(tx: Tx, call_id: str, end: CallEnd, ts: datetime) -> bool:
     except NotFound:
         return False
     ended: dict[str, Any] = {"status": end.status, "error": end.error, "bytes": end.size, "seconds": end.seconds}
+    ended |= {"request_blob": end.request_blob, "response_blob": end.response_blob}
+    ended["cassette"] = None if end.cassette is None else clean_json(end.cassette)
     query = calls.update().where(calls.c.id == call_id, calls.c.state == "started")
     query = query.values(**ended, state="finished", finished_at=func.clock_timestamp())
     row = (await tx.execute(query.returning(calls))).mappings().one_or_none()
     if row is None:
         return False
+    if end.blobs:
+        await add_refs(tx, row["project_id"], BODIES_OWNER, run_id, end.blobs.items())
     await _count(tx, run, row)
     if run["outcome"] is not None:  # an ended log gets no more events
         await touch(tx, run_id)
         return True
-    event = NewEvent(EventType.SERVICE_CALL, _payload(row), SOURCE, row["n"], ts)
-    await events.append(tx, run_id, row["attempt"], None, [event])
+    happened = [NewEvent(EventType.SERVICE_CALL, _payload(row), SOURCE, 2 * row["n"], ts)]
+    if end.note is not None:
+        note = {"call_id": row["id"], **clean_json(end.note)}
+        happened.append(NewEvent(EventType.NOTE, note, SOURCE, 2 * row["n"] + 1, ts))
+    await events.append(tx, run_id, row["attempt"], None, happened)
     return True
 
 
@@ -85,6 +95,12 @@ async def list_for_run(tx: Tx, run_id: str, after: int, limit: int) -> list[Serv
     return [ServiceCallRow.of(row) for row in (await tx.execute(query)).mappings()]
 
 
+async def is_recorded(tx: Tx, run_id: str) -> bool:
+    """Tell whether any call of the run can be answered from the ledger."""
+    kept = (calls.c.run_id == run_id, calls.c.request_blob.is_not(None))
+    return (await tx.execute(select(calls.c.id).where(*kept).limit(1))).first() is not None
+
+
 async def _count(tx: Tx, run: RowMapping, row: RowMapping) -> None:
     values: dict[str, Any] = {}
     latest, cost = run["attempt"] == row["attempt"], row["cost_usd"]
@@ -103,6 +119,7 @@ def _payload(row: RowMapping) -> dict[str, Any]:
     return {
         "call_id": row["id"],
         **{name: row[name] for name in ("n", "service", "method", "path", "status", "error", "bytes", "seconds")},
+        "replay_of_n": row["replay_of_n"],
         "units": None if row["units"] is None else float(row["units"]),
         "cost_usd": None if row["cost_usd"] is None else format(row["cost_usd"].normalize(), "f"),
         "price_date": None if date is None else date.isoformat(),

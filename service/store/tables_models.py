@@ -130,6 +130,9 @@ service_calls = Table(
     Column("units", Numeric(20, 6)),  # what the price counts; null = calls only
     Column("cost_usd", Numeric(20, 10)), Column("price_date", Date),
     Column("seconds", DOUBLE),
+    Column("request_blob", Text), Column("response_blob", Text),  # redacted bodies
+    Column("cassette", JSONB),  # what a replay needs beside the bodies: the query, the answer's headers and timing
+    Column("replay_of_n", Integer),  # number of the recorded call that answered in the service's place
     created(), time("finished_at"),
     UniqueConstraint("run_id", "n"),
     Index("ix_service_calls_open", "gateway_id", postgresql_where=text("state = 'started'")),
