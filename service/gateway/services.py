@@ -1,8 +1,9 @@
 """Calls to gateway services: the granted ones, within their patterns and budgets, with a key that stays here (C5)."""
 
 import asyncio
-import time
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Protocol
 
@@ -11,14 +12,20 @@ from service.domain.errors import Gone, NotFound, Unavailable
 from service.domain.ids import new_id
 from service.gateway import service_calls
 from service.gateway.auth import Refused
+from service.gateway.body_keeper import BodyKeeper
 from service.gateway.budgets import BudgetExhausted
 from service.gateway.caller import Caller
+from service.gateway.cassettes.replay import NoTapes, Tapes, recording_of
+from service.gateway.cassettes.service_replay import RecordedService
+from service.gateway.cassettes.service_tape import CallEntry, ServiceTape
+from service.gateway.cassettes.tape import CassetteMismatch
 from service.gateway.exchange import Exchange
 from service.gateway.ledger import Ledger
 from service.gateway.limits import GatewayLimits
 from service.gateway.ports import CredentialUnavailable
+from service.gateway.service_passing import Call, call_of, perform
 from service.gateway.service_prices import CallPrice, price_of
-from service.gateway.upstream import Upstream, UpstreamAnswer, UpstreamFailed
+from service.gateway.upstream import Upstream
 from service.store import service_calls as ledger_of_calls
 from service.store import services
 from service.store.database import Database
@@ -41,59 +48,105 @@ class _Count:
     usd: Decimal
 
 
-@dataclass(slots=True)
-class _Call:
-    """What becomes of one call."""
-
-    row: ServiceRow
-    method: str
-    path: str
-    began: float = field(default_factory=time.monotonic)
-    status: int | None = None
-    error: str | None = None
-    size: int = 0
-
-    def end(self) -> CallEnd:
-        return CallEnd(self.status, self.error, self.size, round(time.monotonic() - self.began, 3))
-
-
 class GatewayServices:
     """What answers below ``/services/``, for every run of this gateway."""
 
-    def __init__(self, db: Database, ledger: Ledger, upstream: Upstream, vault: Secrets, limits: GatewayLimits) -> None:
+    def __init__(
+        self, db: Database, ledger: Ledger, upstream: Upstream, vault: Secrets, limits: GatewayLimits,
+        bodies: BodyKeeper | None = None, tapes: Tapes | None = None,
+    ) -> None:  # fmt: skip
+        """``bodies`` null: none are kept."""
         self._db, self._ledger, self._upstream, self._vault, self._limits = db, ledger, upstream, vault, limits
+        self._bodies, self._tapes = bodies, tapes or NoTapes()
         self._counts: dict[tuple[str, str], _Count] = {}
 
     async def serve(self, exchange: Exchange, caller: Caller) -> None:
         """Raises Refused, ClientGone, Unavailable."""
         name, path = service_calls.split(exchange.escaped_path())
         row = await self._find(caller, name)
+        if caller.replay_of is not None:
+            await self._replayed(exchange, caller, row, path)
+            return
         secret = await self._secret(row)
         url = service_calls.target(row.spec, exchange.method, path, exchange.raw_query, secret)
         body = await exchange.body(self._limits)
         service_calls.refuse_denied(caller.deny_hosts, exchange.raw_query, body)
         price = price_of(row.spec, body)
-        new = self._new_call(caller, row, exchange.method, path, price)
+        call = call_of(row, exchange, caller, path, body, self._keep_bytes, secret)
+        new = self._new_call(call, price)
         await self._reserve(caller, row, new)
-        call = _Call(row, exchange.method, path)
-        caller.activity.moved()
+        async with self._settled(call, new):
+            await perform(call, self._upstream, url, body)
+
+    @property
+    def _keep_bytes(self) -> int:
+        return 0 if self._bodies is None else self._bodies.limits.body_bytes
+
+    @asynccontextmanager
+    async def _settled(self, call: Call, new: NewCall) -> AsyncGenerator[None]:
+        """Have it written how the call ends."""
+        call.caller.activity.moved()
         try:
-            await self._ask(exchange, caller, call, url, body, secret)
+            yield
         except Refused as refused:
-            call.status, call.error = refused.status, refused.type
+            call.refuse(refused)
             raise
         finally:
-            caller.activity.moved()
-            if new is not None:
-                self._ledger.settle_call(new, call.end())
+            call.caller.activity.moved()
+            self._ledger.settle_call(new, call.end(), call.keeping(self._bodies))
 
-    def _new_call(self, caller: Caller, row: ServiceRow, method: str, path: str, price: CallPrice) -> NewCall | None:
-        """Null for callers that are no run: what they spend is their own business."""
+    async def _replayed(self, exchange: Exchange, caller: Caller, row: ServiceRow, path: str) -> None:
+        """Answer from the recording: nobody is asked, no key is looked up, nothing is paid."""
+        body = await exchange.body(self._limits)
+        call, tape = call_of(row, exchange, caller, path, body, self._keep_bytes), None
+        try:
+            tape = (await recording_of(caller, self._tapes)).services
+            entry = await asyncio.to_thread(tape.take, call.asked)
+        except CassetteMismatch as mismatch:
+            await self._mismatched(call, path, body, tape, mismatch)
+            return
+        new = self._new_call(call, CallPrice(entry.row.units, Decimal(0)), entry)
+        try:
+            # The budget counts what the recorded call cost, so that it ends where it ended.
+            await self._begin(caller, new, entry.row.cost_usd or Decimal(0))
+        except BaseException:
+            tape.give_back(entry)
+            raise
+        async with self._settled(call, new):
+            recorded = RecordedService(tape.blobs, entry.row, call, self._limits.replay_time_scale)
+            try:
+                await perform(call, recorded, "", b"")
+            except CassetteMismatch as mismatch:
+                raise _said(call, mismatch) from None
+
+    async def _mismatched(
+        self, call: Call, path: str, body: bytes, tape: ServiceTape | None, mismatch: CassetteMismatch
+    ) -> None:
+        """Refuse as a live call would have been before it left: those are not recorded. Else say where it differs.
+
+        Raises Refused, always.
+        """
+        exchange, caller, row = call.exchange, call.caller, call.row
+        service_calls.target(row.spec, exchange.method, path, exchange.raw_query, None)
+        service_calls.refuse_denied(caller.deny_hosts, exchange.raw_query, body)
+        usd = price_of(row.spec, body).usd or Decimal(0)
+        if tape is not None:
+            _check_limits(row, _Count(*tape.spent(row.name)), usd)
+        new = self._new_call(call, CallPrice(usd=Decimal(0)))
+        await self._begin(caller, new, usd)
+        caller.budget.give_back(usd)
+        async with self._settled(call, new):
+            raise _said(call, mismatch)
+
+    def _new_call(self, call: Call, price: CallPrice, entry: CallEntry | None = None) -> NewCall:
+        """``entry``: what answers in the service's place. Raises Refused: nobody but a run has services."""
+        caller, asked = call.caller, call.asked
         if caller.run_id is None or caller.attempt is None:
-            return None
+            raise Refused(404, "unknown_service", "services are for runs")
+        date = None if caller.replay_of is not None else call.row.spec.price_as_of
         return NewCall(
-            new_id("svq"), caller.project_id, caller.run_id, caller.attempt, self._ledger.gateway_id, row.name, method,
-            path, price.units, price.usd, row.spec.price_as_of,
+            new_id("svq"), caller.project_id, caller.run_id, caller.attempt, self._ledger.gateway_id, asked.service,
+            asked.method, asked.path, price.units, price.usd, date, entry and entry.row.n,
         )  # fmt: skip
 
     async def _find(self, caller: Caller, name: str) -> ServiceRow:
@@ -113,14 +166,12 @@ class GatewayServices:
         except CredentialUnavailable as error:
             raise Refused(502, error.type, str(error)) from None
 
-    async def _reserve(self, caller: Caller, row: ServiceRow, new: NewCall | None) -> None:
+    async def _reserve(self, caller: Caller, row: ServiceRow, new: NewCall) -> None:
         """Count the call and write it down before it leaves.
 
         Raises Refused: 429 for the service's own limits (the run goes on without it), 400 for the run's budget (it
         ends), 503 and 401 where it cannot be written down.
         """
-        if new is None:
-            return
         usd = new.cost_usd or Decimal(0)
         count = await self._count(new.run_id, row)
         _check_limits(row, count, usd)
@@ -161,60 +212,10 @@ class GatewayServices:
             self._ledger.settle_call(new, CallEnd(None, error="client_gone"))  # it may be written already
             raise
 
-    async def _ask(
-        self, exchange: Exchange, caller: Caller, call: _Call, url: str, body: bytes, secret: str | None
-    ) -> None:
-        spec = call.row.spec
-        headers = service_calls.headers_up(spec, exchange.headers, secret)
-        work = asyncio.ensure_future(exchange.gone())
-        try:
-            async with (
-                asyncio.timeout(spec.timeout_s) as idle,
-                self._upstream.ask(call.method, url, headers, body, private=call.row.private) as answer,
-            ):
-                if 300 <= answer.status < 400 and answer.status != 304:
-                    raise Refused(502, "upstream_redirect", f"the service answers {answer.status}")
-                await self._relay(exchange, caller, call, answer, secret, idle, work)
-        except TimeoutError:
-            self._broken(exchange, call, 504, "upstream_stalled")
-        except UpstreamFailed as failed:
-            self._broken(exchange, call, 502, failed.reason)
-        finally:
-            work.cancel()
 
-    async def _relay(
-        self,
-        exchange: Exchange,
-        caller: Caller,
-        call: _Call,
-        answer: UpstreamAnswer,
-        secret: str | None,
-        idle: asyncio.Timeout,
-        gone: "asyncio.Future[None]",
-    ) -> None:
-        """Pass the answer on as it comes; one that is too long, or that nobody waits for any more, is cut."""
-        spec, scrub, loop = call.row.spec, service_calls.Scrubber(secret), asyncio.get_running_loop()
-        call.status = answer.status
-        await exchange.start(answer.status, service_calls.headers_down(answer.headers, secret))
-        async for piece in answer.pieces:
-            idle.reschedule(loop.time() + spec.timeout_s)
-            caller.activity.moved()
-            call.size += len(piece)
-            if call.size > spec.max_answer_bytes or gone.done():
-                call.error = "client_gone" if gone.done() else "answer_too_large"
-                return
-            if passed := scrub.feed(piece):
-                await exchange.send(passed)
-        if rest := scrub.end():
-            await exchange.send(rest)
-        await exchange.end()
-
-    @staticmethod
-    def _broken(exchange: Exchange, call: _Call, status: int, reason: str) -> None:
-        """Raises Refused unless an answer is under way, which is then broken off."""
-        call.error = reason
-        if not exchange.started:
-            raise Refused(status, reason, f"service {call.row.name}: {reason}")
+def _said(call: Call, mismatch: CassetteMismatch) -> Refused:
+    call.note = mismatch.note()
+    return Refused(400, mismatch.type, str(mismatch))
 
 
 def _check_limits(row: ServiceRow, count: _Count, usd: Decimal) -> None:

@@ -78,7 +78,7 @@ async def _gateway(settings: Settings, stack: AsyncExitStack) -> None:
     become(account)
     await Gateway(
         parts,
-        GatewayServices(db, ledger, upstream, vault, limits),
+        GatewayServices(db, ledger, upstream, vault, limits, bodies, tapes),
         place,
         find,
         serving,

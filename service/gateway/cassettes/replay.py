@@ -2,16 +2,17 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from service.domain.errors import NotFound
+from service.gateway.cassettes.service_tape import ServiceTape, load_service_tape
 from service.gateway.cassettes.tape import CassetteIncomplete, CassetteMismatch, Entry, Tape, load_tape
 from service.gateway.dialects.contract import Route
 from service.gateway.upstream import UpstreamAnswer, UpstreamFailed
-from service.store import model_requests
+from service.store import model_requests, service_calls
 from service.store.blobs import BlobStore
 from service.store.database import Database
 from service.store.request_bodies import Body, BodyUnreadable, read_body
@@ -44,6 +45,7 @@ class Recorded:
     agent: Tape
     client: Tape
     """Its simulated client's requests."""
+    services: ServiceTape
 
     def of(self, purpose: str) -> Tape:
         """Raises CassetteMismatch: others' requests are no part of a run's recording."""
@@ -73,28 +75,41 @@ class StoredTapes:
 
     async def load(self, project_id: str, run_id: str) -> Recorded:
         """See :class:`Tapes`."""
-        rows = await self._requests(run_id)
-        mine = [row for row in rows if row.project_id == project_id and row.purpose in _RECORDED]
-        if not mine:
+        async with self.db.reading() as tx:
+            requests = await _all(lambda after: model_requests.list_for_run(tx, run_id, after, _PAGE))
+            calls = await _all(lambda after: service_calls.list_for_run(tx, run_id, after, _PAGE))
+        asked = [row for row in requests if row.project_id == project_id and row.purpose in _RECORDED]
+        called = [row for row in calls if row.project_id == project_id]
+        if not asked and not called:
             raise CassetteMismatch(f"there is no recording of {run_id}")
-        latest = max(row.attempt or 0 for row in mine)
+        latest = max(row.attempt or 0 for row in [*asked, *called])
         agent, client = [
             await asyncio.to_thread(
-                load_tape, self.blobs, [row for row in mine if (row.attempt, row.purpose) == (latest, purpose)]
+                load_tape, self.blobs, [row for row in asked if (row.attempt, row.purpose) == (latest, purpose)]
             )
             for purpose in _RECORDED
         ]
-        return Recorded(agent, client)
+        services = await asyncio.to_thread(load_service_tape, self.blobs, called, latest)
+        return Recorded(agent, client, services)
 
-    async def _requests(self, run_id: str) -> list[ModelRequestRow]:
-        rows: list[ModelRequestRow] = []
-        async with self.db.reading() as tx:
-            while len(rows) < _MOST:
-                page = await model_requests.list_for_run(tx, run_id, rows[-1].n or 0 if rows else 0, _PAGE)
-                rows += page
-                if len(page) < _PAGE:
-                    break
-        return rows
+
+class _Numbered(Protocol):
+    @property
+    def n(self) -> int | None: ...
+
+
+_Row = TypeVar("_Row", bound=_Numbered)
+
+
+async def _all(read: Callable[[int], Awaitable[list[_Row]]]) -> list[_Row]:
+    """Return what ``read`` gives above a number, page after page, up to a bound."""
+    rows: list[_Row] = []
+    while len(rows) < _MOST:
+        page = await read(rows[-1].n or 0 if rows else 0)
+        rows += page
+        if len(page) < _PAGE:
+            break
+    return rows
 
 
 @dataclass(slots=True)
@@ -180,6 +195,14 @@ def _type_of(row: ModelRequestRow) -> str:
 
 async def _pieces(data: bytes, chunks: list[list[int]], scale: float, entry: Entry) -> AsyncGenerator[bytes]:
     """The recorded cuts; then the end, or the break where the recorded answer broke off."""
+    async for piece in paced(data, chunks, scale):
+        yield piece
+    if entry.row.error is not None and (entry.row.status or 0) < 400:
+        raise UpstreamFailed("upstream_cut")
+
+
+async def paced(data: bytes, chunks: list[list[int]], scale: float) -> AsyncGenerator[bytes]:
+    """Yield the data in its recorded pieces; ``scale`` of the recorded pauses: 0 = none."""
     at = before = 0
     for ms, size in chunks:
         if scale > 0 and ms > before:
@@ -189,5 +212,3 @@ async def _pieces(data: bytes, chunks: list[list[int]], scale: float, entry: Ent
         at += size
     if at < len(data):
         yield data[at:]
-    if entry.row.error is not None and (entry.row.status or 0) < 400:
-        raise UpstreamFailed("upstream_cut")
