@@ -85,5 +85,6 @@ class Budget:
             return f"{spent.tokens} of {rules.max_tokens} tokens are spent, and this request may take {wanted.tokens}"
         limit = None if rules.max_usd is None else Decimal(rules.max_usd)
         if limit is not None and wanted.usd and spent.usd + reserved_usd + wanted.usd > limit:
-            return f"{spent.usd:f} of {limit:f} dollars are spent, and this request may take {wanted.usd:f}"
+            shown = [f"{usd.normalize():f}" for usd in (spent.usd, limit, wanted.usd)]
+            return f"{shown[0]} of {shown[1]} dollars are spent, and this request may take {shown[2]}"
         return ""

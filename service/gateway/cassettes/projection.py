@@ -24,6 +24,8 @@ _VOLATILE = re.compile(
     r"|manifest_sha256"
 )
 """Members of payloads, and of JSON lines that a program prints. A deliverable's manifest has its files' times."""
+_PAID = ("cost_usd", "price_date", "replay_of_n", "seconds")
+"""Of calls to services: a recorded one costs nothing, and says so."""
 _STREAM, _TEXT = "stream", "text"
 
 
@@ -41,7 +43,9 @@ def canonical(events: Iterable[Event]) -> list[dict[str, Any]]:
             streams.setdefault(str(event.payload.get(_STREAM)), []).append(str(event.payload.get(_TEXT, "")))
         elif event.type not in _LEFT_OUT:
             told = gateway if event.type in _OF_THE_GATEWAY else story
-            told.append({"type": event.type, **_stable(event.payload)})
+            unlike = _PAID if event.type == EventType.SERVICE_CALL else ()
+            payload = {key: value for key, value in event.payload.items() if key not in unlike}
+            told.append({"type": event.type, **_stable(payload)})
     story += sorted(gateway, key=lambda told: (told["type"], told.get("n") or 0, told.get("state") == "finished"))
     for stream, pieces in sorted(streams.items()):
         lines = "".join(pieces).splitlines()

@@ -13,9 +13,10 @@ from sqlalchemy import text
 
 from service.api.run_view import Usage, run_view
 from service.domain.credentials import Purpose
-from service.domain.grants import GrantedService
+from service.domain.grants import Grant, GrantedService
 from service.domain.policies import RunBudget
 from service.domain.services import ServiceSpec
+from service.gateway.cassettes.replay import StoredTapes
 from service.gateway.credentials import Vault
 from service.gateway.egress.serving import EgressServing
 from service.gateway.endpoints import Endpoints
@@ -45,6 +46,7 @@ class Somewhere:
     def __init__(self) -> None:
         self.asked: list[dict[str, Any]] = []
         self.status, self.location, self.repeat = 200, "", 1
+        self.encoding, self.endless = "", False
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -59,7 +61,12 @@ class Somewhere:
         down = [(b"content-type", b"text/plain"), (b"set-cookie", b"a=b"), (b"x-key", key.encode())]
         if self.location:
             down.append((b"location", self.location.encode()))
+        if self.encoding:
+            down.append((b"content-encoding", self.encoding.encode()))
         await send({"type": "http.response.start", "status": self.status, "headers": down})
+        if self.endless:
+            await _until_gone(receive, send)
+            return
         half = len(key) // 2
         for piece in (f"found 42; you said {key[:half]}", f"{key[half:]} ok" * self.repeat):
             await send({"type": "http.response.body", "body": piece.encode(), "more_body": True})
@@ -67,11 +74,19 @@ class Somewhere:
         await send({"type": "http.response.body", "body": b""})
 
 
+async def _until_gone(receive: Any, send: Any) -> None:
+    gone = asyncio.ensure_future(receive())
+    while not gone.done():
+        await send({"type": "http.response.body", "body": b"more ", "more_body": True})
+        await asyncio.wait({gone}, timeout=0.01)
+
+
 class Rig:
     def __init__(self, bench: GateBench, somewhere: Somewhere, url: str) -> None:
         self.bench, self.somewhere, self.url = bench, somewhere, url
         self.vault = Vault(bench.db, OpeningKey(bytes(range(32))))
-        self.services = GatewayServices(bench.db, bench.ledger, bench.upstream, self.vault, LIMITS)
+        tapes = StoredTapes(bench.db, bench.blobs)
+        self.services = GatewayServices(bench.db, bench.ledger, bench.upstream, self.vault, LIMITS, bench.keeper, tapes)
         self.endpoints = Endpoints(
             bench.forwarding, self.services, bench.ledger, HttpServing(64), LIMITS, EgressServing(bench.db)
         )
@@ -87,13 +102,14 @@ class Rig:
             made = ServiceSpec.model_validate(SPEC | {"base_url": self.url} | spec)
             row, _ = await services.create(tx, grant.project_id, made, private=private)
             await credentials.put(tx, "service", grant.project_id, row.id, Purpose.SERVICE, SECRET)
-        self.run_id = grant.run_id
-        grant = grant.model_copy(update={"services": [GrantedService(id=row.id, name=row.name)]})
+        return await self.open(grant.model_copy(update={"services": [GrantedService(id=row.id, name=row.name)]}))
+
+    async def open(self, grant: Grant, token: str = TOKEN) -> httpx.AsyncClient:
+        self.run_id, self.grant = grant.run_id, grant
         listener = socket.create_server(("127.0.0.1", 0))
         base = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        self.grant = grant
         await self.endpoints.open(grant, {80: listener})
-        client = httpx.AsyncClient(base_url=base, headers={"x-api-key": TOKEN}, timeout=20, trust_env=False)
+        client = httpx.AsyncClient(base_url=base, headers={"x-api-key": token}, timeout=20, trust_env=False)
         self.clients.append(client)
         return client
 
