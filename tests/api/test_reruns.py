@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import pytest
+
 from service.domain.run_states import AttemptState, EndedBecause
 from service.store import attempts, runs
-from service.store.tables_models import model_requests
+from service.store.tables_models import model_requests, service_calls
 from tests.api.helpers import Tenant
 
 LIMITS = {"wall_clock_s": 700, "memory_bytes": 1 << 30}
@@ -61,6 +63,20 @@ async def test_without_a_recording_there_is_nothing_to_replay(tenant: Tenant) ->
     run = await _ended(tenant, recorded=False)
     problem = await _rerun(tenant, run, {"mode": "replay"}, 422)
     assert problem["type"].endswith(":no_recording")
+
+
+@pytest.mark.parametrize("kind", ["client", "service"])
+async def test_a_run_that_asked_a_client_or_a_service_has_a_recording(tenant: Tenant, kind: str) -> None:
+    run = await _ended(tenant, recorded=False)
+    values = {"id": "x_1", "project_id": tenant.project_id, "run_id": run["id"], "attempt": 1, "n": 2}
+    async with tenant.state.db.transaction() as tx:
+        if kind == "client":
+            query = model_requests.insert().values(**values, purpose="client", request_blob="0" * 64)
+        else:
+            told = {"gateway_id": "g", "service": "search", "method": "GET", "path": "/", "request_blob": "0" * 64}
+            query = service_calls.insert().values(**values, **told)
+        await tx.execute(query)
+    assert (await _rerun(tenant, run, {"mode": "replay"}))["replay_of"] == run["id"]
 
 
 async def test_overrides_replace_what_they_name(tenant: Tenant) -> None:

@@ -9,6 +9,7 @@ from service.domain.errors import Gone
 from service.domain.ids import new_id
 from service.domain.run_states import AttemptState, EndedBecause
 from service.store import attempts, service_calls
+from service.store.request_bodies import pack
 from service.store.rows import AttemptRow
 from service.store.rows_requests import CallEnd, NewCall
 from tests.api.helpers import Tenant
@@ -86,3 +87,30 @@ async def test_nothing_begins_when_the_attempt_is_over(tenant: Tenant) -> None:
         await attempts.advance(tx, attempt, AttemptState.ENDED, ended_because=EndedBecause.COMPLETED)
     with pytest.raises(Gone):
         await called(tenant, attempt)
+
+
+async def test_bodies_are_for_those_who_may_debug(tenant: Tenant, other: Tenant) -> None:
+    run = await tenant.run()
+    attempt = await tenant.start(run["id"])
+    await called(tenant, attempt, settled=False)
+    new = new_call(tenant, attempt)
+    blobs = dict([tenant.state.blobs.store_bytes(data) for data in (pack(b'{"n": 2}'), pack(b"PNG", 1000))])
+    names = list(blobs)
+    end = CallEnd(200, None, 1000, 1.5, request_blob=names[0], response_blob=names[1], blobs=blobs)
+    async with tenant.state.db.transaction() as tx:
+        await service_calls.begin(tx, new)
+        await service_calls.settle(tx, new.id, end, NOW)
+    page = await tenant.get(f"/v1/runs/{run['id']}/service-calls")
+    bodies = [(one["has_request_body"], one["has_response_body"], one["replay_of_n"]) for one in page["data"]]
+    assert bodies == [(False, False, None), (True, True, None)]
+    path = f"/v1/runs/{run['id']}/service-calls/2/body"
+    sent, got = [await tenant.client.get(f"{path}/{side}") for side in ("request", "response")]
+    assert (sent.content, sent.headers["x-body-bytes"]) == (b'{"n": 2}', "8")
+    assert (got.content, got.headers["x-body-bytes"]) == (b"PNG", "1000")
+    assert sent.headers["content-disposition"].startswith("attachment")
+    reader, debugger = await tenant.token("runs:read"), await tenant.token("runs:debug")
+    assert (await tenant.client.get(f"{path}/request", headers=reader)).status_code == 403
+    assert (await tenant.client.get(f"{path}/request", headers=debugger)).status_code == 200
+    for missing in (path.replace("/2/", "/1/"), path.replace("/2/", "/3/")):
+        assert (await tenant.client.get(f"{missing}/request")).status_code == 404
+    assert (await other.client.get(f"{path}/request")).status_code == 404

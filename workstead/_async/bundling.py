@@ -66,13 +66,12 @@ class _Bundling:
             after = int(found[-1]["seq"])
 
     async def _requests(self) -> None:
-        await self._all("service_calls.json", f"{self._path}/service-calls")
-        requests = await self._all("model_requests.json", f"{self._path}/model-requests")
-        for request in requests:
-            for side in ("request", "response"):
-                if request.get(f"has_{side}_body"):
-                    name = f"model_requests/{request['n']}.{side}"
-                    await self._file(name, f"{self._path}/model-requests/{request['n']}/body/{side}")
+        for kind in ("service-calls", "model-requests"):
+            folder = kind.replace("-", "_")
+            for one in await self._all(f"{folder}.json", f"{self._path}/{kind}"):
+                for side in ("request", "response"):
+                    if one.get(f"has_{side}_body"):
+                        await self._file(f"{folder}/{one['n']}.{side}", f"{self._path}/{kind}/{one['n']}/body/{side}")
 
     async def _attempts(self) -> None:
         attempts = await self._list("attempts.json", f"{self._path}/attempts")

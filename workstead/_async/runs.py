@@ -120,6 +120,13 @@ class AsyncRuns:
         async for item in pages(self._http, _path(run_id, "service-calls"), {}, None):
             yield item
 
+    async def service_call_body(self, run_id: str, n: int, kind: str, target: Path) -> int:
+        """Write the redacted ``request`` or ``response`` of call ``n`` to the new file ``target``; return its bytes.
+
+        Needs the scope ``runs:debug``.
+        """
+        return await download(self._http, _path(run_id, "service-calls", str(n), "body", kind), target)
+
     async def model_request(self, run_id: str, n: int) -> dict[str, Any]:
         found: dict[str, Any] = await self._http.json("GET", _path(run_id, "model-requests", str(n)))
         return found

@@ -66,13 +66,12 @@ class _Bundling:
             after = int(found[-1]["seq"])
 
     def _requests(self) -> None:
-        self._all("service_calls.json", f"{self._path}/service-calls")
-        requests = self._all("model_requests.json", f"{self._path}/model-requests")
-        for request in requests:
-            for side in ("request", "response"):
-                if request.get(f"has_{side}_body"):
-                    name = f"model_requests/{request['n']}.{side}"
-                    self._file(name, f"{self._path}/model-requests/{request['n']}/body/{side}")
+        for kind in ("service-calls", "model-requests"):
+            folder = kind.replace("-", "_")
+            for one in self._all(f"{folder}.json", f"{self._path}/{kind}"):
+                for side in ("request", "response"):
+                    if one.get(f"has_{side}_body"):
+                        self._file(f"{folder}/{one['n']}.{side}", f"{self._path}/{kind}/{one['n']}/body/{side}")
 
     def _attempts(self) -> None:
         attempts = self._list("attempts.json", f"{self._path}/attempts")

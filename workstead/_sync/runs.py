@@ -114,6 +114,13 @@ class SyncRuns:
         """Yield the ledger of calls to gateway services, in order: status, units, cost."""
         yield from pages(self._http, _path(run_id, "service-calls"), {}, None)
 
+    def service_call_body(self, run_id: str, n: int, kind: str, target: Path) -> int:
+        """Write the redacted ``request`` or ``response`` of call ``n`` to the new file ``target``; return its bytes.
+
+        Needs the scope ``runs:debug``.
+        """
+        return download(self._http, _path(run_id, "service-calls", str(n), "body", kind), target)
+
     def model_request(self, run_id: str, n: int) -> dict[str, Any]:
         found: dict[str, Any] = self._http.json("GET", _path(run_id, "model-requests", str(n)))
         return found

@@ -1,29 +1,24 @@
 """``/v1/runs/{id}/model-requests``: the ledger of what a run asked models, and the bodies for whoever debugs it."""
 
-import asyncio
-import io
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from service.api.auth import RunsDebug, RunsRead, State
-from service.api.downloads import FALLBACK_TYPE, download_headers, file_answer
 from service.api.json_body import StrictRoute
+from service.api.kept_bodies import MOST, Number, Side, body_answer
 from service.api.lookups import run_or_404
 from service.api.rendering import Timestamp, View, answer
 from service.api.resources.tasks import HIDDEN_READ
-from service.domain.errors import Gone, NotFound
+from service.domain.errors import NotFound
 from service.store import model_requests
-from service.store.request_bodies import BodyUnreadable, read_body
 from service.store.rows_requests import ModelRequestRow
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=StrictRoute)
-MOST = 2**31 - 1
 AGENT = "agent"
 """Purpose of the requests that hold nothing but what the agent knows."""
-Number = Annotated[int, Path(ge=1, le=MOST)]
 
 
 class ModelRequest(View):
@@ -121,9 +116,7 @@ async def get_model_request(run_id: str, n: Number, caller: RunsRead, state: Sta
 
 
 @router.get("/{run_id}/model-requests/{n}/body/{side}", operation_id="get_model_request_body", response_class=Response)
-async def get_body(
-    run_id: str, n: Number, side: Literal["request", "response"], request: Request, caller: RunsDebug, state: State
-) -> Response:
+async def get_body(run_id: str, n: Number, side: Side, request: Request, caller: RunsDebug, state: State) -> Response:
     """Download a body as it was kept: without secrets, and cut where it was too long (``X-Body-Bytes`` is its true size).
 
     Those of the agent's own requests; a simulated client's or a judge's hold hidden assets and need ``hidden:read`` too.
@@ -135,11 +128,4 @@ async def get_body(
     if row is not None and row.purpose != AGENT:
         caller.require(HIDDEN_READ)
     blob = None if row is None else row.request_blob if side == "request" else row.response_blob
-    if blob is None:
-        raise NotFound("not_found")
-    try:
-        body = await asyncio.to_thread(read_body, state.blobs, blob)
-    except (BodyUnreadable, NotFound) as error:
-        raise Gone("body_gone", "the kept body cannot be read any more") from error
-    headers = download_headers(f"{run_id}-{n}-{side}", f'"{blob}"') | {"X-Body-Bytes": str(body.size)}
-    return file_answer(request, io.BytesIO(body.data), len(body.data), FALLBACK_TYPE, headers)
+    return await body_answer(request, state.blobs, blob, f"{run_id}-{n}-{side}")

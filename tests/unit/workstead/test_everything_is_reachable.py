@@ -66,6 +66,7 @@ CALLS: dict[str, Call] = {
     "write_run_file": lambda c, _: _drive(c).write("a/b", b""),
     "get_trajectory": lambda c, _: c.runs.trajectory("run_1"),
     "list_model_requests": lambda c, _: c.runs.model_requests("run_1"),
+    "get_service_call_body": lambda c, folder: c.runs.service_call_body("run_1", 1, "request", folder / "body"),
     "list_service_calls": lambda c, _: c.runs.service_calls("run_1"),
     "get_model_request": lambda c, _: c.runs.model_request("run_1", 1),
     "get_model_request_body": lambda c, folder: c.runs.model_request_body("run_1", 1, "request", folder / "body"),
