@@ -5,7 +5,6 @@ import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime
-from weakref import WeakValueDictionary
 
 import structlog
 
@@ -19,6 +18,8 @@ from service.store.rows_requests import CallEnd, NewCall, NewRequest, Settlement
 SETTLERS = 4
 """Settlements written at once: the rest of the pool's connections are for requests that begin."""
 FLUSH_S = 5.0
+UNTOLD_S = 0.25
+"""A request that ends within it costs its run one transaction instead of two."""
 DIED = "gateway_died"
 Keeping = Callable[[], Awaitable[Kept]]
 """Keep the bodies of a request. Raises Unavailable, OSError."""
@@ -34,20 +35,21 @@ class Ledger:
         self._clock = clock or Clock()
         self._places = asyncio.Semaphore(SETTLERS)
         self._open: dict[asyncio.Task[None], str | None] = {}
-        self._announcing: WeakValueDictionary[str, asyncio.Task[None]] = WeakValueDictionary()
-        """Run → what tells it of its latest request."""
+        self._announcing: dict[str, tuple[asyncio.Task[None], datetime]] = {}
+        """Request → what will tell its run of it, when it began."""
 
     async def begin(self, new: NewRequest) -> None:
         """Write the request down. Raises Unavailable, Gone (the attempt is over), NotFound.
 
-        The run's log and counters hear of it in the background, in the order of the requests.
+        The run's log and counters hear of it when it has lasted a moment, else when it is settled.
         """
         async with self._db.statement() as tx:
             await model_requests.begin(tx, new)
         if new.run_id is not None:
-            before, ts = self._announcing.get(new.run_id), self._clock.now()
-            task = asyncio.create_task(self._announce(new.id, ts, before), name=f"announce {new.id}")
-            self._announcing[new.run_id] = task
+            ts = self._clock.now()
+            task = asyncio.create_task(self._announce(new.id, ts), name=f"announce {new.id}")
+            self._announcing[new.id] = task, ts
+            task.add_done_callback(lambda _: self._announcing.pop(new.id, None))
             self._keep(task, new.run_id)
 
     async def spent(self, run_id: str) -> Spent:
@@ -69,9 +71,12 @@ class Ledger:
 
     def settle(self, new: NewRequest, end: Settlement, keeping: Keeping | None = None) -> None:
         """Have the end written, in the background, as soon as the database takes it; first what ``keeping`` keeps."""
-        self._keep(
-            asyncio.create_task(self._keep_and_settle(new.id, end, keeping), name=f"settle {new.id}"), new.run_id
-        )
+        begun_at = None
+        if new.id in self._announcing:
+            task, begun_at = self._announcing.pop(new.id)
+            task.cancel()
+        writing = self._keep_and_settle(new.id, end, keeping, begun_at)
+        self._keep(asyncio.create_task(writing, name=f"settle {new.id}"), new.run_id)
 
     async def flush(self, run_id: str | None = None, timeout_s: float = FLUSH_S) -> None:
         """Wait for the settlements of a run (of all), at most ``timeout_s`` seconds."""
@@ -98,30 +103,31 @@ class Ledger:
         self._open[task] = run_id
         task.add_done_callback(lambda done: self._open.pop(done, None))
 
-    async def _announce(self, request_id: str, ts: datetime, before: "asyncio.Task[None] | None") -> None:
-        if before is not None:
-            await asyncio.wait({before})
+    async def _announce(self, request_id: str, ts: datetime) -> None:
+        await asyncio.sleep(UNTOLD_S)
 
         async def write(tx: Tx) -> None:
             await model_requests.announce(tx, request_id, ts)
 
         await self._until_written(request_id, write)
 
-    async def _keep_and_settle(self, request_id: str, end: Settlement, keeping: Keeping | None) -> None:
+    async def _keep_and_settle(
+        self, request_id: str, end: Settlement, keeping: Keeping | None, begun_at: datetime | None
+    ) -> None:
         kept = await _kept(request_id, keeping)
         end = replace(end, request_blob=kept.request, response_blob=kept.response, blobs=kept.blobs)
-        await self._settle(request_id, end)
+        await self._settle(request_id, end, begun_at)
 
     async def _keep_and_settle_call(self, call_id: str, end: CallEnd, keeping: Keeping | None) -> None:
         kept = await _kept(call_id, keeping)
         end = replace(end, request_blob=kept.request, response_blob=kept.response, blobs=kept.blobs)
         await self._settle_call(call_id, end)
 
-    async def _settle(self, request_id: str, end: Settlement) -> None:
+    async def _settle(self, request_id: str, end: Settlement, begun_at: datetime | None = None) -> None:
         ts = self._clock.now()
 
         async def write(tx: Tx) -> None:
-            await model_requests.settle(tx, request_id, end, ts)
+            await model_requests.settle(tx, request_id, end, ts, begun_at)
 
         await self._until_written(request_id, write)
 

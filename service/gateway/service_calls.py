@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, unquote_plus, urlencode
 from service.domain.egress import HostRefused, matches, parse_authority
 from service.domain.services import CredentialPlace, ServiceSpec, path_allowed
 from service.gateway.auth import Refused
+from service.gateway.redaction import Redactor
 
 PREFIX = "/services/"
 MAX_VALUE = 8 << 10
@@ -69,32 +70,13 @@ def headers_up(spec: ServiceSpec, inbound: Iterable[tuple[str, str]], secret: st
     return {**kept, "accept-encoding": "identity", **own, **_credential(spec.credential, secret)}
 
 
-def headers_down(answered: Mapping[str, str], secret: str | None) -> list[tuple[str, str]]:
+def headers_down(answered: Mapping[str, str], redactor: Redactor) -> list[tuple[str, str]]:
+    """Return what of the answer's headers passes: none with the service's secret in it, however it is written."""
     return [
         (name, value)
         for name, value in answered.items()
-        if name in _DOWN and len(value) <= MAX_VALUE and _sound(value) and (not secret or secret not in value)
+        if name in _DOWN and len(value) <= MAX_VALUE and _sound(value) and redactor.redact_text(value) == value
     ]
-
-
-class Scrubber:
-    """Takes a secret out of bytes that pass, also where it is cut into pieces; what it gives has the same length."""
-
-    def __init__(self, secret: str | None) -> None:
-        self._secret = (secret or "").encode()
-        self._held = b""
-
-    def feed(self, data: bytes) -> bytes:
-        if not self._secret:
-            return data
-        joined = (self._held + data).replace(self._secret, b"*" * len(self._secret))
-        keep = next((n for n in range(len(self._secret) - 1, 0, -1) if joined.endswith(self._secret[:n])), 0)
-        self._held = joined[len(joined) - keep :]
-        return joined[: len(joined) - keep]
-
-    def end(self) -> bytes:
-        held, self._held = self._held, b""
-        return held
 
 
 def _credential(place: CredentialPlace, secret: str | None) -> dict[str, str]:

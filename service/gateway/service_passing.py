@@ -116,8 +116,10 @@ async def perform(call: Call, upstream: Asked, url: str, body: bytes) -> None:
 
 async def _relay(call: Call, answer: UpstreamAnswer, idle: asyncio.Timeout, gone: "asyncio.Future[None]") -> None:
     """Pass the answer on as it comes; one that is too long, or that nobody waits for any more, is cut."""
-    spec, scrub, loop = call.row.spec, service_calls.Scrubber(call.secret), asyncio.get_running_loop()
-    call.status, call.headers = answer.status, service_calls.headers_down(answer.headers, call.secret)
+    spec, loop = call.row.spec, asyncio.get_running_loop()
+    redactor = redactor_of(*([call.secret] if call.secret else []))
+    stream = redactor.stream()
+    call.status, call.headers = answer.status, service_calls.headers_down(answer.headers, redactor)
     await call.exchange.start(answer.status, call.headers)
     async for piece in answer.pieces:
         idle.reschedule(loop.time() + spec.timeout_s)
@@ -126,8 +128,8 @@ async def _relay(call: Call, answer: UpstreamAnswer, idle: asyncio.Timeout, gone
         if call.size > spec.max_answer_bytes or gone.done():
             call.error = "client_gone" if gone.done() else "answer_too_large"
             return
-        await _pass_on(call, scrub.feed(piece))
-    await _pass_on(call, scrub.end())
+        await _pass_on(call, stream.feed(piece))
+    await _pass_on(call, stream.end())
     await call.exchange.end()
 
 

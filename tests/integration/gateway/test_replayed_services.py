@@ -252,6 +252,7 @@ async def test_without_a_recording_there_is_no_live_call(rig: Replays) -> None:
 
 async def test_keys_and_tokens_are_in_nothing_that_is_kept(rig: Replays) -> None:
     coded = base64.b64encode(SECRET.encode()).decode()
+    rig.somewhere.echo = f" and {TOKEN}"
     client = await rig.client(**UNLIMITED)
     answer = await client.post(f"/services/search/mcp?t={TOKEN}", json={"key": SECRET, "coded": coded, "token": TOKEN})
     assert answer.status_code == 200
