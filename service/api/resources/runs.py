@@ -115,9 +115,9 @@ async def stop_run(run_id: str, body: StopRequest, caller: RunsWrite, state: Sta
 async def rerun_run(run_id: str, body: RerunRequest, request: Request, caller: RunsWrite, state: State) -> Response:
     """Submit the run again, with ``overrides``. Takes an ``Idempotency-Key``.
 
-    ``fresh`` asks the models anew. ``replay`` is answered from what the earlier run's models said, and no provider is
-    asked; a request that was not asked then is answered 400 ``cassette_mismatch``, and a ``note`` event shows the first
-    difference. Another model or other settings need the scope ``agents:write``, too: they make an agent.
+    ``fresh`` asks the models anew. ``replay`` is answered from what the earlier run's models, services and simulated
+    client said, and nobody outside is asked; a request that was not asked then is answered 400 ``cassette_mismatch``, and
+    a ``note`` event shows the first difference; one that was not kept whole 400 ``cassette_incomplete``. Another model or other settings need the scope ``agents:write``, too: they make an agent.
     """
     if body.overrides.another_agent:
         caller.require("agents:write")
