@@ -16,13 +16,13 @@ from service.gateway.body_keeper import BodyKeeper
 from service.gateway.budgets import BudgetExhausted
 from service.gateway.caller import Caller
 from service.gateway.cassettes.replay import NoTapes, Tapes, recording_of
-from service.gateway.cassettes.service_replay import RecordedService
 from service.gateway.cassettes.service_tape import CallEntry, ServiceTape
 from service.gateway.cassettes.tape import CassetteMismatch
 from service.gateway.exchange import Exchange
 from service.gateway.ledger import Ledger
 from service.gateway.limits import GatewayLimits
 from service.gateway.ports import CredentialUnavailable
+from service.gateway.recorded_service import RecordedService
 from service.gateway.service_passing import Call, call_of, perform
 from service.gateway.service_prices import CallPrice, price_of
 from service.gateway.upstream import Upstream
