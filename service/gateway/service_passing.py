@@ -9,7 +9,7 @@ from service.gateway import service_calls
 from service.gateway.auth import Refused, presented
 from service.gateway.body_keeper import BodyKeeper, Kept
 from service.gateway.caller import Caller
-from service.gateway.cassettes.service_tape import AskedCall
+from service.gateway.cassettes.service_tape import TELLING, AskedCall
 from service.gateway.exchange import Exchange
 from service.gateway.ledger import Keeping
 from service.gateway.recording import Recording
@@ -83,9 +83,10 @@ def call_of(
 ) -> Call:  # fmt: skip
     """Return a call that is about to be made; ``keep_bytes`` of its answer are kept. Raises Refused (401)."""
     redactor = redactor_of(presented(exchange.headers, ()), *([secret] if secret else []))
-    texts = (path, exchange.raw_query.decode("latin-1"), exchange.header("content-type") or "")
-    told = [redactor.redact_text(text) for text in texts]
-    asked = AskedCall(row.name, exchange.method, *told, body=redactor.redact(body))
+    query = redactor.redact_text(exchange.raw_query.decode("latin-1"))
+    headers = {name: redactor.redact_text(value) for name, value in exchange.headers if name in TELLING}
+    where = redactor.redact_text(path)
+    asked = AskedCall(row.name, exchange.method, where, query, headers, redactor.redact(body))
     keep = keep_bytes if caller.keep_bodies and caller.run_id is not None else 0
     return Call(row, exchange, caller, asked, Recording(keep), redactor, secret)
 

@@ -19,6 +19,9 @@ from service.store.blobs import BlobStore
 from service.store.request_bodies import CHAIN, Body, BodyUnreadable, read_body
 from service.store.rows_requests import ServiceCallRow
 
+_TYPE = "content-type"
+TELLING = (_TYPE, "accept", "range")
+"""Headers by which services answer differently."""
 _BOUNDARY = re.compile(r"(?i)\bmultipart/[^;]+;.*\bboundary=\"?([^\";,\s]{1,70})")
 
 
@@ -31,24 +34,26 @@ class AskedCall:
     path: str
     """Below the service."""
     query: str
-    content_type: str
+    headers: Mapping[str, str]
+    """Of :data:`TELLING`, in lower case."""
     body: bytes = field(repr=False)
 
-    def told(self) -> dict[str, str]:
+    def told(self) -> dict[str, Any]:
         """Return what of it is kept beside the body."""
-        return {"path": self.path, "query": self.query, "content_type": self.content_type}
+        return {"path": self.path, "query": self.query, "headers": dict(self.headers)}
 
     def normal(self, normaliser: Normaliser) -> dict[str, Any]:
         query: dict[str, list[str]] = {}
         for name, value in parse_qsl(self.query, keep_blank_values=True):
             query.setdefault(name, []).append(value)
-        parts = {"path": self.path, "query": query, "body": self._body()}
+        headers = {name: value for name, value in self.headers.items() if name != _TYPE}
+        parts = {"path": self.path, "query": query, "headers": headers, "body": self._body()}
         return normaliser.body(Dialect.OPAQUE, parts)
 
     def _body(self) -> Any:
         """Return JSON as what it says, text as text; of anything else its digest."""
         data = self.body
-        if boundary := _BOUNDARY.search(self.content_type):
+        if boundary := _BOUNDARY.search(self.headers.get(_TYPE, "")):
             # Clients draw it by lot.
             data = data.replace(boundary[1].encode(), b"boundary")
         try:
@@ -146,8 +151,10 @@ def recorded_call(
     if body.cut:
         raise BodyUnreadable("it was not kept whole")
     told = _told(row)
-    path, query, content_type = [str(told.get(name, "")) for name in ("path", "query", "content_type")]
-    return AskedCall(row.service, row.method, path, query, content_type, body.data), body
+    headers = {str(name): str(value) for name, value in dict(told.get("headers", {})).items()}
+    return AskedCall(
+        row.service, row.method, str(told.get("path", "")), str(told.get("query", "")), headers, body.data
+    ), body
 
 
 def _told(row: ServiceCallRow) -> Mapping[str, Any]:

@@ -128,6 +128,21 @@ async def test_a_replay_has_the_story_of_its_recording_and_is_a_recording(rig: R
         assert await rig.story() == story
 
 
+async def test_what_clients_draw_by_lot_does_not_count_but_which_part_they_want_does(rig: Replays) -> None:
+    client = await rig.client(**UNLIMITED)
+    files = {"file": ("a.wav", b"RIFF\x00\xff" * 10), "model": (None, "hearing-1")}
+    assert (await client.post("/services/search/mcp", files=files)).status_code == 200
+    for part in ("bytes=0-9", "bytes=10-19"):
+        await client.get("/services/search/web/1", headers={"range": part})
+    client = await rig.replay()
+    for part in ("bytes=10-19", "bytes=0-9"):
+        assert (await client.get("/services/search/web/1", headers={"range": part})).status_code == 200
+    assert [row.replay_of_n for row in await rig.rows()] == [3, 2]
+    other = {**files, "model": (None, "hearing-2")}
+    assert _code(await client.post("/services/search/mcp", files=other)) == (400, "cassette_mismatch")
+    assert (await client.post("/services/search/mcp", files=files)).status_code == 200
+
+
 async def test_each_answer_is_given_once_and_another_call_says_where_it_differs(rig: Replays) -> None:
     client = await rig.client(**UNLIMITED)
     for word in ("cats", "cats", "dogs"):
