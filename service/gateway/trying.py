@@ -20,6 +20,8 @@ from service.gateway.upstream import Asked, UpstreamAnswer, UpstreamFailed
 from service.lifecycle.clock import Clock
 
 READ_OF_ERRORS = 64 << 10
+_LOOK_S = 0.05
+"""Pieces within it count as one for the time limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +130,12 @@ class Try:
 
     async def _pass_all(self, answer: UpstreamAnswer, passing: Passing, pulse: Pulse, idle: asyncio.Timeout) -> None:
         record, loop = self.record, asyncio.get_running_loop()
+        looked = 0.0
         async for piece in answer.pieces:
-            idle.reschedule(loop.time() + self.limits.stalled_s)
-            self.caller.activity.moved()
+            if (now := loop.time()) - looked > _LOOK_S:
+                looked = now
+                idle.reschedule(now + self.limits.stalled_s)
+                self.caller.activity.moved()
             data = passing.feed(piece)
             if record.first_token_s is None and passing.meter.first_token_seen():
                 record.first_token_s = time.monotonic() - record.began

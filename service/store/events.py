@@ -30,7 +30,7 @@ OUTPUT_PAYLOAD_BYTES = 8 * OUTPUT_EVENT_BYTES
 READ_LIMIT = 2000
 _KEPT_TEXT = 256
 
-_HEAD = text("SELECT id, project_id, last_seq, last_event_at FROM runs WHERE id = :run_id FOR UPDATE")
+_HEAD = text("SELECT id, project_id, last_seq, last_event_at FROM runs WHERE id = :run_id FOR NO KEY UPDATE")
 # Under the run's lock: where each source stands, and (for writers with a fence) whose the attempt is.
 _STANDING = text("""
     SELECT k.source, a.fence, a.state, (SELECT max(e.source_offset) FROM run_events e WHERE e.run_id = :run_id

@@ -7,9 +7,10 @@ asked anything; ``cost_usd_all_attempts`` goes on over all of them.
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
+from itertools import groupby
 from typing import Any
 
-from sqlalchemy import ColumnElement, RowMapping, Select, case, func, literal, select
+from sqlalchemy import ColumnElement, Executable, RowMapping, Select, bindparam, case, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from service.domain.errors import Gone, NotFound
@@ -20,7 +21,6 @@ from service.store import events
 from service.store.blob_refs import add_refs
 from service.store.cleaning import clean_json, clean_str
 from service.store.database import Tx
-from service.store.fences import lock_run
 from service.store.phases import touch
 from service.store.request_bodies import OWNER as BODIES_OWNER
 from service.store.rows_requests import ModelRequestRow, NewRequest, Settlement, Spent
@@ -36,6 +36,7 @@ _MODEL_NAME = 200
 _OF_THE_LOG = (_AGENT, "client")
 _ASKING = (AttemptState.CLAIMED, AttemptState.BOUND, AttemptState.RUNNING)
 _TOKENS = tuple(TokenUsage.model_fields)
+_Told = tuple[RowMapping, NewEvent]
 _IN_EVENTS = (
     "purpose", "model_id", "provider", "dialect", "route", "requested_model", "reported_model", "streaming", "status",
     "error", "provider_error", "tries", "finish_reason", "usage_known", *_TOKENS, "cost_basis", "first_token_s", "total_s", "wait_s",
@@ -49,36 +50,36 @@ async def begin(tx: Tx, new: NewRequest) -> None:
     """
     values = {name: getattr(new, name) for name in NewRequest.__slots__}
     values["requested_model"] = new.requested_model and clean_str(new.requested_model[:_MODEL_NAME])[0]
-    row = select(*(literal(value, ledger.c[name].type) for name, value in values.items())).where(*_may_ask(new))
-    query = insert(ledger).from_select(list(values), row, include_defaults=False)
-    written = await tx.execute(query.on_conflict_do_nothing().returning(ledger.c.id))
-    if written.first() is None:
+    heeding = new.run_id is not None and new.purpose in _OF_THE_LOG
+    if (await tx.execute(_BEGIN_IN_RUN if heeding else _BEGIN, values)).first() is None:
         await _why_not(tx, new)
 
 
 async def announce(tx: Tx, request_id: str, ts: datetime) -> None:
-    """Give the request its number in the run, tell the run's counters and log of it. May be repeated; what was never
-    announced is when it is settled."""
+    """Give the request, begun at ``ts``, its number in the run; tell the run's counters and log of it. What the run has
+    not been told of earlier ones comes first. May be repeated; what was never announced is when it is settled."""
     run_id = (await tx.execute(select(ledger.c.run_id).where(ledger.c.id == request_id))).scalar_one_or_none()
     if run_id is None:
         return
     try:
-        run = await lock_run(tx, run_id)
+        run = await _lock(tx, run_id)
     except NotFound:
         return
-    await _announce(tx, run, request_id, ts)
+    await _say(tx, run, await _announce(tx, run, request_id, ts))
 
 
-async def settle(tx: Tx, request_id: str, end: Settlement, ts: datetime) -> bool:
+async def settle(tx: Tx, request_id: str, end: Settlement, ts: datetime, begun_at: datetime | None = None) -> bool:
     """Write how the request ended, once; False when that is written already or its run was deleted."""
     begun = (await tx.execute(select(ledger.c.run_id, ledger.c.n).where(ledger.c.id == request_id))).one_or_none()
     run_id = None if begun is None else begun.run_id
     try:
-        run = None if run_id is None else await lock_run(tx, run_id)
+        run = None if run_id is None else await _lock(tx, run_id)
     except NotFound:
         return False
+    told: list[_Told] = []
     if run is not None and begun is not None and begun.n is None:
-        await _announce(tx, run, request_id, ts)
+        told = await _announce(tx, run, request_id, begun_at)
+        run = await _lock(tx, run["id"])  # its counters may begin anew
     query = ledger.update().where(ledger.c.id == request_id, ledger.c.state == "started")
     row = (await tx.execute(query.values(_columns(end)).returning(ledger))).mappings().one_or_none()
     if row is not None and end.blobs:
@@ -87,17 +88,18 @@ async def settle(tx: Tx, request_id: str, end: Settlement, ts: datetime) -> bool
         return row is not None
     if row["purpose"] == _AGENT:
         await _count_ended(tx, run, row, end, latest=await _counted(tx, run["id"]) == row["attempt"])
-    if run["outcome"] is not None:  # an ended log gets no more events
-        await touch(tx, run["id"])
-        return True
+    await _say(tx, run, told + [(row, event) for event in _ended(row, end, ts)])
+    return True
+
+
+def _ended(row: RowMapping, end: Settlement, ts: datetime) -> list[NewEvent]:
     happened = [_event(row, _FINISHED, EventType.MODEL_REQUEST, _payload(row), ts)]
     if end.denied_tools or end.server_tools:
         tools = {"request_id": row["id"], "denied": list(end.denied_tools)[:32], "used": row["server_tools"]}
         happened.append(_event(row, _TOOLS, EventType.PROVIDER_TOOLS, tools, ts))
     if end.note is not None:
         happened.append(_event(row, _NOTE, EventType.NOTE, {"request_id": row["id"], **clean_json(dict(end.note))}, ts))
-    await _say(tx, row, happened)
-    return True
+    return happened
 
 
 async def open_of_gateway(tx: Tx, gateway_id: str, limit: int = 500) -> list[str]:
@@ -137,15 +139,6 @@ async def is_recorded(tx: Tx, run_id: str) -> bool:
     return (await tx.execute(select(c.id).where(*kept).limit(1))).first() is not None
 
 
-def _may_ask(new: NewRequest) -> list[ColumnElement[bool]]:
-    """Requests whose events go into a run's log are made while its attempt works."""
-    if new.run_id is None or new.purpose not in _OF_THE_LOG:
-        return []
-    mine = select(runs.c.id).join(attempts, attempts.c.run_id == runs.c.id)
-    mine = mine.where(runs.c.id == new.run_id, runs.c.outcome.is_(None))
-    return [mine.where(attempts.c.n == new.attempt, attempts.c.state.in_(_ASKING)).exists()]
-
-
 async def _why_not(tx: Tx, new: NewRequest) -> None:
     """Raises Gone, NotFound; returns for a request that is written (by a statement whose answer was lost)."""
     known = select(ledger.c.id).where(ledger.c.id == new.id).exists()
@@ -157,20 +150,28 @@ async def _why_not(tx: Tx, new: NewRequest) -> None:
         raise Gone("attempt_over", "the attempt has ended")
 
 
-async def _announce(tx: Tx, run: RowMapping, request_id: str, ts: datetime) -> None:
-    """The caller has locked the run."""
-    last = select(func.coalesce(func.max(ledger.c.n), 0)).where(ledger.c.run_id == run["id"]).scalar_subquery()
-    standing = (
-        await tx.execute(select(last.label("last"), _latest(run["id"]).scalar_subquery().label("latest")))
-    ).one()
-    query = ledger.update().where(ledger.c.id == request_id, ledger.c.n.is_(None)).values(n=standing.last + 1)
-    row = (await tx.execute(query.returning(ledger))).mappings().one_or_none()
+async def _lock(tx: Tx, run_id: str) -> RowMapping:
+    """As ``fences.lock_run``, of the few columns that are needed for every request."""
+    row = (await tx.execute(_LOCK, {"locked": run_id})).mappings().one_or_none()
     if row is None:
-        return
-    if row["purpose"] == _AGENT:
-        await _count_begun(tx, run, fresh=standing.latest is None or standing.latest < (row["attempt"] or 0))
-    if run["outcome"] is None:
-        await _say(tx, row, [_event(row, _STARTED, EventType.MODEL_REQUEST, _payload(row), ts)])
+        raise NotFound("run_not_found", f"no run {run_id}")
+    return row
+
+
+async def _announce(tx: Tx, run: RowMapping, request_id: str, begun_at: datetime | None) -> list[_Told]:
+    """Number what has none, up to the request; return what is to be said. The caller has locked the run."""
+    found = (await tx.execute(_UNNUMBERED, {"run": run["id"], "request": request_id})).all()
+    told: list[_Told] = []
+    latest = found[0].latest if found else None
+    for place, each in enumerate(found, 1):
+        query = ledger.update().where(ledger.c.id == each.id).values(n=each.last + place).returning(ledger)
+        row = (await tx.execute(query)).mappings().one()
+        if row["purpose"] == _AGENT:
+            await _count_begun(tx, run, fresh=latest is None or latest < (row["attempt"] or 0))
+            latest = row["attempt"]
+        ts = begun_at if begun_at is not None and each.id == request_id else row["created_at"]
+        told.append((row, _event(row, _STARTED, EventType.MODEL_REQUEST, _payload(row), ts)))
+    return told
 
 
 def _latest(run_id: str) -> Select[Any]:
@@ -235,6 +236,45 @@ def _event(row: RowMapping, place: int, type_: EventType, payload: dict[str, Any
     return NewEvent(type_, payload, SOURCE, 4 * row["n"] + place, ts)
 
 
-async def _say(tx: Tx, row: RowMapping, happened: list[NewEvent]) -> None:
-    if row["purpose"] in _OF_THE_LOG:
-        await events.append(tx, row["run_id"], row["attempt"], None, happened)
+async def _say(tx: Tx, run: RowMapping, told: list[_Told]) -> None:
+    """An ended log gets no more events."""
+    if run["outcome"] is not None:
+        await touch(tx, run["id"])
+        return
+    of_the_log = ((row, event) for row, event in told if row["purpose"] in _OF_THE_LOG)
+    for attempt, group in groupby(of_the_log, key=lambda each: each[0]["attempt"]):
+        await events.append(tx, run["id"], attempt, None, [event for _, event in group])
+
+
+def _beginning(*conditions: ColumnElement[bool]) -> Executable:
+    """Made once: to build the statement takes longer than to run it."""
+    columns = [ledger.c[name] for name in NewRequest.__slots__]
+    row = select(*(bindparam(column.name, type_=column.type) for column in columns)).where(*conditions)
+    query = insert(ledger).from_select([column.name for column in columns], row, include_defaults=False)
+    return query.on_conflict_do_nothing().returning(ledger.c.id)
+
+
+def _asking() -> ColumnElement[bool]:
+    """Requests whose events go into a run's log are made while its attempt works."""
+    mine = select(runs.c.id).join(attempts, attempts.c.run_id == runs.c.id)
+    mine = mine.where(runs.c.id == bindparam("run_id"), runs.c.outcome.is_(None))
+    return mine.where(attempts.c.n == bindparam("attempt"), attempts.c.state.in_(_ASKING)).exists()
+
+
+def _unnumbered() -> Executable:
+    mine = ledger.c.run_id == bindparam("run")
+    last = select(func.coalesce(func.max(ledger.c.n), 0)).where(mine).scalar_subquery()
+    latest = select(ledger.c.attempt).where(mine, ledger.c.purpose == _AGENT, ledger.c.n.is_not(None))
+    latest = latest.order_by(ledger.c.n.desc()).limit(1).scalar_subquery()
+    until = select(ledger.c.created_at).where(ledger.c.id == bindparam("request")).scalar_subquery()
+    found = select(ledger.c.id, last.label("last"), latest.label("latest")).where(mine, ledger.c.n.is_(None))
+    return found.where(ledger.c.created_at <= until).order_by(ledger.c.created_at, ledger.c.id)
+
+
+_BEGIN, _BEGIN_IN_RUN = _beginning(), _beginning(_asking())
+_UNNUMBERED = _unnumbered()
+_LOCK: Executable = (
+    select(runs.c.id, runs.c.outcome, runs.c.flags, runs.c.cost_basis)
+    .where(runs.c.id == bindparam("locked"))
+    .with_for_update(key_share=True)
+)

@@ -4,6 +4,7 @@ import gzip
 import json
 import tracemalloc
 import zlib
+from itertools import pairwise
 
 import pytest
 import zstandard
@@ -106,6 +107,35 @@ def test_comments_fields_and_several_data_lines_are_as_the_standard_says() -> No
     )
     assert split.feed(b"\xef\xbb\xbf" + data) == [(b"a", b"{\n}"), (b"", b"x"), (b"", b" y")]
     assert split.end() == []
+
+
+_TOKENS = [
+    b"data:",
+    b"data: ",
+    b"event: ",
+    b"event:",
+    b":",
+    b"id: 1",
+    b"x",
+    b" y",
+    b"z" * 12,
+    b"\n",
+    b"\n\n",
+    b"\r\n",
+    b"\r",
+    b"\xef\xbb\xbf",
+]
+
+
+@given(st.lists(st.sampled_from(_TOKENS), max_size=30), st.lists(st.integers(0, 120), max_size=6))
+@settings(max_examples=400, deadline=None)
+def test_where_it_is_cut_makes_no_difference(tokens: list[bytes], cuts: list[int]) -> None:
+    data = b"".join(tokens)
+    edges = [0, *sorted(cut for cut in cuts if cut < len(data)), len(data)]
+    pieces, bytewise = SseSplitter(1000), SseSplitter(1000)
+    found = [event for start, end in pairwise(edges) for event in pieces.feed(data[start:end])]
+    slowly = [event for i in range(len(data)) for event in bytewise.feed(data[i : i + 1])]
+    assert found + pieces.end() == slowly + bytewise.end()
 
 
 def test_a_long_event_is_skipped_and_the_next_ones_are_read() -> None:
