@@ -36,6 +36,10 @@ TOOLS = Scenario(
 )  # fmt: skip
 
 
+AGENTS = {"claude-code@latest": COMMANDS, "tool-agent@1": TOOLS}
+SERVICES = ("images", "speech", "transcription")
+
+
 class Collector(BaseHTTPRequestHandler):
     taken: list[ExportTraceServiceRequest]
 
@@ -70,26 +74,30 @@ def there(taken: list[ExportTraceServiceRequest]) -> Iterator[Lab]:
 
 
 def _add_services(there: Lab) -> None:
-    for name in ("images", "speech", "transcription"):
+    for name in SERVICES:
         spec = {"name": name, "base_url": f"{there.provider.url}/v1", "allow": [{"methods": ["POST"]}]}
         made = there.stack.call("POST", "/v1/services", json={**spec, "price_per_call_usd": "0.02"})
         secret = {"secret": "sk-scripted-media", "purpose": "service"}
         there.stack.call("PUT", f"/v1/services/{made['id']}/credential", json=secret)
 
 
-def _done(there: Lab, scaffold: str, scenario: Scenario) -> tuple[str, Record]:
-    services = ["images", "speech", "transcription"]
-    agent = there.agent(scaffold, there.model("anthropic", scenario), services=services)
-    run_id = submit(there.stack, make_task(there.stack, limits=LIMITS, graders=[]), agent)
-    return run_id, record(there.stack, run_id, 400)
+@pytest.fixture(scope="module")
+def ran(there: Lab) -> dict[str, Record]:
+    """A run of each scaffold."""
+    task = make_task(there.stack, limits=LIMITS, graders=[])
+    begun: dict[str, str] = {}
+    for scaffold, scenario in AGENTS.items():
+        agent = there.agent(scaffold, there.model("anthropic", scenario), services=list(SERVICES))
+        begun[scaffold] = submit(there.stack, task, agent)
+    return {scaffold: record(there.stack, run_id, 400) for scaffold, run_id in begun.items()}
 
 
-@pytest.mark.parametrize(("scaffold", "scenario"), [("claude-code@latest", COMMANDS), ("tool-agent@1", TOOLS)])
+@pytest.mark.parametrize("scaffold", AGENTS)
 def test_media_are_delivered_paid_and_traced(
-    there: Lab, taken: list[ExportTraceServiceRequest], scaffold: str, scenario: Scenario
+    there: Lab, taken: list[ExportTraceServiceRequest], ran: dict[str, Record], scaffold: str
 ) -> None:
-    run_id, seen = _done(there, scaffold, scenario)
-    run = seen.run
+    seen = ran[scaffold]
+    run, run_id = seen.run, seen.run["id"]
     assert run["ended_because"] == "completed", (run, seen.output(1), seen.output(1, "stderr"))
     picture = Image.open(io.BytesIO(_artifact(there, run_id, "output/barn.png")))
     assert (picture.format, picture.size) == ("PNG", (32, 16))
@@ -99,7 +107,7 @@ def test_media_are_delivered_paid_and_traced(
     used = [
         (e["payload"]["service"], e["payload"]["status"], e["payload"]["cost_usd"]) for e in seen.of("service.call")
     ]
-    assert used == [(name, 200, "0.02") for name in ("images", "speech", "transcription")]
+    assert used == [(name, 200, "0.02") for name in SERVICES]
     usage = run["usage"]
     assert (usage["service_calls"], usage["services_cost_usd"]) == (3, "0.06")
     names = wait_until("its trace", lambda: _spans(taken, run["trace_id"]))
@@ -108,6 +116,24 @@ def test_media_are_delivered_paid_and_traced(
     assert [n for n in names if n.startswith("execute_tool ")] == [
         f"execute_tool {event['payload']['name']}" for event in seen.of("tool.call")
     ]
+
+
+def test_replays_make_the_same_files_while_nobody_is_there(there: Lab, ran: dict[str, Record]) -> None:
+    there.provider.stop()
+    begun: dict[str, str] = {}
+    for scaffold, seen in ran.items():
+        again = there.stack.call("POST", f"/v1/runs/{seen.run['id']}/rerun", json={"mode": "replay"})
+        begun[scaffold] = again["id"]
+    for scaffold, run_id in begun.items():
+        seen = record(there.stack, run_id, 400)
+        assert seen.run["ended_because"] == "completed", (scaffold, seen.of("note"), seen.output(1))
+        assert not seen.of("note")
+        calls = there.stack.call("GET", f"/v1/runs/{run_id}/service-calls")["data"]
+        assert [(one["service"], one["cost_usd"], one["replay_of_n"]) for one in calls] == [
+            (name, "0", n) for n, name in enumerate(SERVICES, 1)
+        ]
+        for path in ("output/barn.png", "output/hello.wav"):
+            assert _artifact(there, run_id, path) == _artifact(there, ran[scaffold].run["id"], path)
 
 
 def _artifact(there: Lab, run_id: str, path: str) -> bytes:
