@@ -12,7 +12,7 @@ from service.models.scripted.shipped import REPORT, SUMMARY
 from tests.journeys.jobs import Record, make_task, record, submit
 from tests.journeys.models import Lab, LabModel, lab
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.timeout(900)]
 
 LIMITS = {"memory_bytes": 1 << 30, "disk_bytes": 512 << 20, "wall_clock_s": 200}
 
