@@ -47,6 +47,11 @@ async def patch(one: Tenant, path: str, body: Any, status: int = 200) -> Any:
     return answer.json()
 
 
+def reasons(host: Any) -> list[Any]:
+    """Without what other tests' runs miss on it: they wait in the same instance."""
+    return [one for one in host["reasons"] if one["reason"] != "image_missing"]
+
+
 async def claim(state: ApiState, host: HostRow) -> list[AttemptRow]:
     async with state.db.transaction() as tx:
         return await attempts.claim(tx, host, host.slots)
@@ -82,14 +87,14 @@ async def test_a_host_shows_what_is_left_of_it(tenant: Tenant, operator: Tenant,
     assert shown["disk"] == {
         "free_bytes": 90 * GIB, "total_bytes": 100 * GIB, "watermark_bytes": 10 * GIB, "promised_bytes": GIB,
     }  # fmt: skip
-    assert shown["reasons"] == []
+    assert reasons(shown) == []
     assert 0 <= shown["heartbeat_age_s"] < 60
     assert host.id in [h["id"] for h in (await operator.get("/v1/hosts"))["data"]]
     full = replace(host, facts=FACTS | {"disk_free_bytes": 3 * GIB, "memory_usable_bytes": GIB})
     async with tenant.state.db.transaction() as tx:
         await hosts.register(tx, full)
-    reasons = {r["reason"]: r["detail"] for r in (await operator.get(f"/v1/hosts/{host.id}"))["reasons"]}
-    assert reasons == {
+    found = {r["reason"]: r["detail"] for r in reasons(await operator.get(f"/v1/hosts/{host.id}"))}
+    assert found == {
         "waiting_for_disk": "the disk has 3 GiB free, and 10 GiB are kept free",
         "waiting_for_memory": "1 GiB of memory are promised to live runs",
     }
@@ -102,13 +107,13 @@ async def test_cordon_limit_and_drain_count_at_once(tenant: Tenant, operator: Te
     runs = [await tenant.post("/v1/runs", {"task": task["id"], "agent": agent["id"]}) for _ in range(3)]
     changed = await patch(operator, path, {"cordoned": True, "labels": {"rack": "7"}})
     assert (changed["cordoned"], changed["labels"], changed["slots_limit"]) == (True, {"rack": "7"}, None)
-    assert [r["reason"] for r in changed["reasons"]] == ["cordoned"]
+    assert [r["reason"] for r in reasons(changed)] == ["cordoned"]
     assert await claim(tenant.state, host) == []
     changed = await patch(operator, path, {"cordoned": False, "slots_limit": 1})
     assert changed["labels"] == {"rack": "7"}
     assert [a.run_id for a in await claim(tenant.state, host)] == [runs[0]["id"]]
     assert await claim(tenant.state, host) == []
-    assert [r["detail"] for r in (await operator.get(path))["reasons"]] == ["1 of 1 slots are taken"]
+    assert [r["detail"] for r in reasons(await operator.get(path))] == ["1 of 1 slots are taken"]
     drained = await operator.post(f"{path}/drain", {"stop_worker": True}, 200)
     assert (drained["state"], drained["cordoned"]) == ("draining", True)
     async with tenant.state.db.transaction() as tx:
