@@ -21,7 +21,7 @@ async def brought(one: Tenant, archive: bytes, name: str = "mine") -> Any:
     """Upload, import, and return the image as it then is."""
     made = await one.post("/v1/images", {"name": name, "archive": await one.blob(archive)})
     assert (made["state"], made["report"]) == ("pending", {})
-    await work_off(one.state)
+    await work_off(one)
     return await one.get(f"/v1/images/{made['id']}")
 
 
@@ -189,7 +189,7 @@ async def test_tasks_and_scaffolds_name_images_and_only_ready_ones_run(tenant: T
     by_id = await tenant.task(environment=made["id"], name="t/id")
     early = await tenant.post("/v1/runs", {"task": by_name["id"], "agent": agent["id"]}, 409)
     assert early["type"].endswith(":image_not_ready")
-    await work_off(tenant.state)
+    await work_off(tenant)
     for task in (by_name, by_id):
         run = await tenant.post("/v1/runs", {"task": task["id"], "agent": agent["id"]})
         async with tenant.state.db.reading() as tx:

@@ -23,6 +23,7 @@ from typing import Any, BinaryIO, cast
 VERSION = "2025-06-18"
 LINE_BYTES = 4 << 20
 START_S = 60.0
+LAST_S = 5.0
 LOOK_S = 2.0
 """How often the owner looks whether its socket, and so its sandbox, is still there."""
 MOST_CALLS = 16
@@ -176,16 +177,22 @@ def serve(listener: socket.socket, job: dict[str, Any], top: str, path: str) -> 
     threading.Thread(target=owner.start, daemon=True).start()
     room = threading.BoundedSemaphore(MOST_CALLS)
     listener.settimeout(LOOK_S)
+    answering: list[threading.Thread] = []
     try:
         while os.path.exists(path):
             try:
                 peer, _ = listener.accept()
             except socket.timeout:
                 continue
-            threading.Thread(target=answer, args=(owner, peer, room), daemon=True).start()
+            answering = [one for one in answering if one.is_alive()]
+            answering.append(threading.Thread(target=answer, args=(owner, peer, room), daemon=True))
+            answering[-1].start()
     finally:
         kill(owner.child)
         owner.child.wait()
+        until = time.monotonic() + LAST_S
+        for one in answering:  # who asked is told how it ended
+            one.join(max(0.0, until - time.monotonic()))
 
 
 def refuse(listener: socket.socket, text: str) -> None:
