@@ -17,6 +17,13 @@ from tests.api.test_benchmarks import work_off
 from tests.fixtures.made_images import LAYER, config, laid_out, member, saved, sha, tar
 
 
+@pytest.fixture(autouse=True)
+async def no_host_of_other_tests(tenant: Tenant) -> None:
+    """An import waits for the hosts that are up, and nobody loads anything for those that other tests left."""
+    async with tenant.state.db.transaction() as tx:
+        await tx.execute(text("UPDATE hosts SET state = 'lost'"))
+
+
 async def brought(one: Tenant, archive: bytes, name: str = "mine") -> Any:
     """Upload, import, and return the image as it then is."""
     made = await one.post("/v1/images", {"name": name, "archive": await one.blob(archive)})
