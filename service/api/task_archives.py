@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from starlette.requests import ClientDisconnect
 
 from service.api import json_body
-from service.archives.contract import ArchiveKind, ArchiveLimits, Entry, Reader
+from service.archives.contract import ArchiveKind, ArchiveLimits, Reader
 from service.archives.reading import reader_for
 from service.domain.errors import Invalid
 from service.domain.limits import KIB
@@ -28,6 +28,7 @@ from service.domain.task_bundle import (
     top_folder,
 )
 from service.domain.tasks import TaskManifest
+from service.lifecycle.staged_members import StagedMembers
 from service.store.blob_files import storage_errors
 from service.store.blobs import BlobStore
 from service.store.staging import StagedFile, Staging
@@ -45,25 +46,6 @@ async def in_thread(work: Callable[P, T], *args: P.args, **options: P.kwargs) ->
     return await asyncio.get_running_loop().run_in_executor(_THREADS, lambda: work(*args, **options))
 
 
-class _Files:
-    """The :class:`~service.archives.contract.Sink` of an archive: staged files by path."""
-
-    def __init__(self, staging: Staging) -> None:
-        self.found: dict[str, StagedFile] = {}
-        self._staging = staging
-        self._path = ""
-
-    def begin(self, entry: Entry) -> None:
-        self._path = entry.path
-        self._staging.begin()
-
-    def write(self, data: bytes | memoryview) -> None:
-        self._staging.write(data)
-
-    def end(self) -> None:
-        self.found[self._path] = self._staging.end()
-
-
 async def receive(
     chunks: AsyncIterable[bytes], kind: ArchiveKind, limits: ArchiveLimits, blobs: BlobStore, staging: Staging
 ) -> dict[str, StagedFile]:
@@ -72,7 +54,7 @@ async def receive(
     Raises Invalid (see ``service/archives``), also Invalid("upload_incomplete") when the client went away, and
     Unavailable("storage_full").
     """
-    files = _Files(staging)
+    files = StagedMembers(staging)
     with storage_errors(), blobs.scratch() as spool:
         reader = reader_for(kind, files, limits, spool)
         try:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 
-from service.archives.contract import ArchiveLimits, Entry
+from service.archives.contract import ArchiveLimits
 from service.archives.image_archives import MAX_DOCUMENT_BYTES, ImageArchiveReader, find_parts, kind_of
 from service.archives.meter import Meter
 from service.archives.reading import inflated
@@ -12,30 +12,12 @@ from service.domain.images import MAX_IMAGE_BYTES, MAX_LAYERS
 from service.domain.limits import MIB
 from service.lifecycle.operations.contract import OperationContext
 from service.lifecycle.operations.image_import.gathered import Gathered, Progress, feed_file
+from service.lifecycle.staged_members import StagedMembers
 from service.store.staging import StagedFile, Staging
 
 LIMITS = ArchiveLimits(
     total_bytes=MAX_IMAGE_BYTES + 64 * MIB, member_bytes=MAX_IMAGE_BYTES, entries=50 * MAX_LAYERS, depth=8
 )
-
-
-class _Members:
-    """The :class:`~service.archives.contract.Sink` of the archive."""
-
-    def __init__(self, staging: Staging) -> None:
-        self.found: dict[str, StagedFile] = {}
-        self._staging = staging
-        self._path = ""
-
-    def begin(self, entry: Entry) -> None:
-        self._path = entry.path
-        self._staging.begin()
-
-    def write(self, data: bytes | memoryview) -> None:
-        self._staging.write(data)
-
-    def end(self) -> None:
-        self.found[self._path] = self._staging.end()
 
 
 async def unpack(ctx: OperationContext, staging: Staging, sha256: str, progress: Progress) -> Gathered:
@@ -46,7 +28,7 @@ async def unpack(ctx: OperationContext, staging: Staging, sha256: str, progress:
             kind = kind_of(await asyncio.to_thread(file.read, 8))
     except NotFound as error:
         raise Invalid("missing_blobs", "the archive is not uploaded", missing=[sha256]) from error
-    members, meter = _Members(staging), Meter(LIMITS)
+    members, meter = StagedMembers(staging), Meter(LIMITS)
     reader = ImageArchiveReader(members, meter)
     await feed_file(ctx.blobs.path(sha256), inflated(kind, reader, meter), progress)
     return await asyncio.to_thread(_gathered, _Named(members.found, reader.links), members.found, staging)
