@@ -30,6 +30,20 @@ class Driver(StrEnum):
     """Upload only: no sandbox is driven."""
 
 
+class Surface(StrEnum):
+    """What a driver drives: NEEDS C9."""
+
+    SHELL = "shell"
+    DESKTOP = "desktop"
+    BROWSER = "browser"
+    """A browser alone, over the whole screen."""
+    NONE = "none"
+
+
+SCREENS = frozenset({Surface.DESKTOP, Surface.BROWSER})
+"""Surfaces with a screen."""
+
+
 class AgentSettings(BaseModel):
     """The settings that mean the same for every scaffold with a model; a scaffold may take further keys."""
 
@@ -50,6 +64,8 @@ class AgentSettings(BaseModel):
     """Null: by the network policy."""
     services: list[Name] = Field(default_factory=list[str], max_length=16)
     """Gateway services that the agent may use."""
+    surface: Surface | None = None
+    """Null: the scaffold's own. Only scaffolds that can use a screen take ``desktop`` or ``browser``."""
 
     @classmethod
     def of(cls, settings: dict[str, Any]) -> "AgentSettings":
@@ -142,6 +158,8 @@ class ScaffoldManifest(Strict):
     """Seconds without output and without a model request after which the program counts as hung; null: never."""
     acp: AcpOptions | None = None
     """Of kind ``acp`` only."""
+    surface: Surface | None = None
+    """What its runs drive unless the agent's settings say otherwise; null: ``shell``."""
 
     @model_validator(mode="after")
     def _has_only_its_own(self) -> "ScaffoldManifest":
@@ -156,7 +174,11 @@ class ScaffoldManifest(Strict):
         return canonical_digest({k: v for k, v in body.items() if k not in _LATER or v})
 
 
-_LATER = frozenset({"dialect", "stop", "hang_s", "mapping", "acp"})
+_LATER = frozenset({"dialect", "stop", "hang_s", "mapping", "acp", "surface"})
+
+
+def surface_of(manifest: ScaffoldManifest, settings: AgentSettings) -> Surface:
+    return settings.surface or manifest.surface or Surface.SHELL
 
 
 class AgentSpec(Strict):

@@ -53,6 +53,13 @@ class EventType(StrEnum):
     """Between agent and simulated client. payload: n, direction (to_client | to_agent), text, attachments"""
     LOOP_STEP = "loop.step"
     """A step of our own loop as it happened, so that a successor need not repeat it. payload: step, kind, value"""
+    DESKTOP_ACTION = "desktop.action"
+    """A batch on the run's screen. payload: id, by (loop | remote | person), actions (unified, each with raw), results,
+    before, after, images (pictures: sha256, format, width, height, size_bytes), title, error, took_s"""
+    CONFIRMATION = "confirmation"
+    """payload: id, state (pending | acknowledged | denied), by, checks, intent"""
+    VIEW = "desktop.view"
+    """Somebody watches the screen. payload: action (opened | closed), viewer, control, dropped (inputs)"""
     RUN_READY = "run.ready"
     """A remote driver may claim the run. payload: driver"""
     DRIVER = "driver"

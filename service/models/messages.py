@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from service.domain.desktop import SafetyCheck
 from service.domain.errors import Expected
 from service.domain.models import Dialect, TokenUsage
 
@@ -30,6 +31,10 @@ class ToolCall(_Value):
     arguments: dict[str, Any] | None
     """Null: what the model wrote is no JSON object; ``raw`` has it."""
     raw: str = ""
+    vocabulary: str | None = None
+    """Of a call of the provider's own computer tool: how ``arguments`` are read (``service.desktop.vocabularies``)."""
+    checks: list[SafetyCheck] = Field(default_factory=list[SafetyCheck])
+    """What the provider wants confirmed before it is done."""
 
 
 class ToolResult(_Value):
@@ -38,6 +43,10 @@ class ToolResult(_Value):
     text: str
     is_error: bool = False
     images: list[Image] = Field(default_factory=list[Image])
+    vocabulary: str | None = None
+    """As of the call that it answers."""
+    acknowledged: list[SafetyCheck] = Field(default_factory=list[SafetyCheck])
+    """The call's checks that were confirmed."""
 
 
 class UserTurn(_Value):
@@ -84,6 +93,19 @@ class ToolSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class ComputerTool:
+    """The provider's own computer tool."""
+
+    vocabulary: str
+    """One of those that the model's dialect has."""
+    width: int
+    height: int
+    """Pixels of the pictures that the model is sent."""
+    environment: Literal["desktop", "browser"] = "desktop"
+    zoom: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Ask:
     """One request."""
 
@@ -94,6 +116,7 @@ class Ask:
     temperature: float | None = None
     effort: str | None = None
     """Resolved; null: nothing is sent."""
+    computer: ComputerTool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from service.domain.desktop import ActionResult, Batch, DesktopState, Picture, SafetyCheck, Size
 from service.domain.tasks import TaskManifest
-from service.models.messages import Answer, Ask
+from service.models.messages import Answer, Ask, Image
 from service.sandboxes.contract import ExecResult
 from service.scaffolds.contract import PlanContext, Translated
 
@@ -116,6 +117,58 @@ class LoopServices(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class DesktopOutcome:
+    state: DesktopState | None
+    """Null: the desktop did not answer; ``error`` says why."""
+    results: Sequence[ActionResult] = ()
+    picture: Picture | None = None
+    """After the last action, if the batch asked for one."""
+    images: Sequence[Picture] = ()
+    """Of its ``screenshot`` and ``zoom`` actions."""
+    error: str | None = None
+    """Stable word for the batch as a whole: ``desktop_lost``, ``bad_answer``, ``timed_out`` …"""
+    detail: str = ""
+    interrupted: bool = False
+
+
+class LoopDesktop(Protocol):
+    """The run's screen."""
+
+    @property
+    def screen(self) -> Size:
+        """As it was last seen."""
+        ...
+
+    async def perform(self, key: str, batch: Batch) -> DesktopOutcome:
+        """Do a batch once per ``key``, whatever happens to this process, and record it with its pictures.
+
+        A batch that a process died over is not repeated: its outcome is ``interrupted`` and has a fresh picture. What
+        goes wrong inside is in the outcome. Raises LauncherLost, SandboxGone, FenceLost, Unavailable, JournalFull.
+        """
+        ...
+
+    async def show(self, picture: Picture) -> Image:
+        """Return a recorded picture as a model is sent it. Raises Unavailable."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    acknowledged: bool
+    by: str
+    """``policy``, or the person's token."""
+
+
+class LoopConfirmations(Protocol):
+    """Whoever may confirm what a provider will not do unasked."""
+
+    async def ask(self, key: str, checks: Sequence[SafetyCheck], intent: str) -> Decision:
+        """Decide once per ``key``, by the agent's policy; under ``human`` it waits, the run being
+        ``awaiting_confirmation``. Raises FenceLost, Unavailable, JournalFull."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class LoopJob:
     task: TaskManifest
     context: PlanContext
@@ -124,6 +177,10 @@ class LoopJob:
     journal: Journal
     client: LoopClient | None = None
     services: LoopServices | None = None
+    desktop: LoopDesktop | None = None
+    """Of a surface with a screen."""
+    confirmations: LoopConfirmations | None = None
+    """Beside ``desktop``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""How each provider's models say what they want done on a screen."""
