@@ -11,13 +11,14 @@ from datetime import datetime
 from typing import Any, cast
 
 from service.domain.events import Event, EventType
+from service.domain.trajectory_desktop import call_of, observation_of
 
 SCHEMA_VERSION = "ATIF-v1.7"
 MOST_CHARS = 200_000
 """Of one text; longer ones are cut with a mark."""
 TYPES = (
     EventType.MODEL_REQUEST, EventType.AGENT_MESSAGE, EventType.AGENT_THINKING, EventType.AGENT_WARNING,
-    EventType.AGENT_FINAL, EventType.TOOL_CALL, EventType.TOOL_RESULT,
+    EventType.AGENT_FINAL, EventType.TOOL_CALL, EventType.TOOL_RESULT, EventType.DESKTOP_ACTION,
 )  # fmt: skip
 """What a trajectory is made of."""
 Json = dict[str, Any]
@@ -85,6 +86,8 @@ class _Collector:
                 self._call(event)
             case EventType.TOOL_RESULT:
                 self._result(event)
+            case EventType.DESKTOP_ACTION:
+                self._desktop(event)
             case EventType.AGENT_WARNING:
                 self._steps.append(_Step(event.ts, "system", [_text(p.get("text"))]))
             case EventType.AGENT_FINAL:
@@ -139,6 +142,19 @@ class _Collector:
         if p.get("is_error"):
             result["extra"] = {"is_error": True}
         (step or self._agent(event)).results.append(result)
+
+    def _desktop(self, event: Event) -> None:
+        """A batch belongs to the call that it was made for; one that no call is known of is a call by itself."""
+        p = event.payload
+        call_id = _text(p.get("id")) or f"call-{event.seq}"
+        call, step = call_of(p, call_id), self._by_call.get(call_id)
+        if step is None:
+            step = self._by_call[call_id] = self._agent(event)
+            step.calls.append(call)
+        else:
+            known = next(one for one in step.calls if one["tool_call_id"] == call_id)
+            known["extra"] = {**call["arguments"], **call["extra"]}
+        step.results.append({**observation_of(p, event.run_id), "source_call_id": call_id})
 
     def result(self) -> Json:
         about = self._about

@@ -119,7 +119,50 @@ def test_other_attempts_are_left_out_and_long_texts_cut_with_a_mark() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from([*TYPES, "of.the.future"]), st.dictionaries(
-    st.sampled_from(["id", "text", "name", "arguments", "output", "state", "request_id", "usage_known", "is_error"]),
-    st.sampled_from(["a", "b", "started", "finished", None, True, 3, {"k": 1}, ["x"]])))))  # fmt: skip
+    st.sampled_from(["id", "text", "name", "arguments", "output", "state", "request_id", "usage_known", "is_error",
+                     "actions", "results", "before", "after", "images", "title"]),
+    st.sampled_from(["a", "b", "started", "finished", None, True, 3, {"k": 1}, ["x"], [{"sha256": "s", "text": "t"}]])))))  # fmt: skip
 def test_any_log_is_a_trajectory(entries: list[tuple[str, dict[str, Any]]]) -> None:
     assert problems(atif(ABOUT, log(*entries))) == []
+
+
+CLICK = {"type": "click", "x": 10, "y": 20, "raw": {"vocabulary": "openai.computer", "payload": {"type": "click"}}}
+PICTURE = {"sha256": "a" * 64, "format": "webp", "width": 1280, "height": 800, "size_bytes": 9}
+BATCH: dict[str, Any] = {
+    "id": "c1", "by": "remote", "actions": [CLICK, {"type": "cursor_position"}],
+    "results": [{"index": 0}, {"index": 1, "text": "10,20"}], "before": {**PICTURE, "sha256": "b" * 64},
+    "after": PICTURE, "images": [{**PICTURE, "sha256": "c" * 64, "format": "png"}], "title": "Sheet 1", "error": None, "took_s": 0.5,
+}  # fmt: skip
+SHOWN = [
+    {"type": "text", "text": "10,20"},
+    {"type": "image", "source": {"media_type": "image/png", "path": f"/v1/runs/run_1/desktop/pictures/{'c' * 64}"}},
+    {"type": "image", "source": {"media_type": "image/webp", "path": f"/v1/runs/run_1/desktop/pictures/{'a' * 64}"}},
+]
+
+
+def test_a_batch_on_the_screen_is_a_call_with_pictures() -> None:
+    document = atif(ABOUT, log((EventType.DESKTOP_ACTION, BATCH)))
+    assert problems(document) == []
+    (_, step) = document["steps"]
+    (call,) = step["tool_calls"]
+    assert (call["tool_call_id"], call["function_name"]) == ("c1", "computer")
+    assert call["arguments"]["actions"][0] == {"type": "click", "x": 10, "y": 20}
+    assert call["extra"]["raw"] == [CLICK["raw"], None]
+    (result,) = step["observation"]["results"]
+    assert result["content"] == SHOWN
+    assert (result["extra"]["window"], result["extra"]["by"]) == ("Sheet 1", "remote")
+    assert result["extra"]["before"].endswith("b" * 64)
+
+
+def test_a_batch_belongs_to_the_call_that_it_was_made_for() -> None:
+    call = (EventType.TOOL_CALL, {"id": "c1", "name": "desktop_actions", "arguments": {"n": 2}})
+    said = (EventType.TOOL_RESULT, {"id": "c1", "output": "done"})
+    document = atif(ABOUT, log(call, (EventType.DESKTOP_ACTION, BATCH | {"error": "desktop_lost"}), said))
+    assert problems(document) == []
+    (_, step) = document["steps"]
+    (made,) = step["tool_calls"]
+    assert (made["function_name"], made["arguments"]) == ("desktop_actions", {"n": 2})
+    assert made["extra"]["actions"][0]["type"] == "click"
+    first, second = step["observation"]["results"]
+    assert first["content"][0] == {"type": "text", "text": "10,20\ndesktop_lost"}
+    assert second == {"content": "done", "source_call_id": "c1"}
