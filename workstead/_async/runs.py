@@ -110,6 +110,16 @@ class AsyncRuns:
         found: dict[str, Any] = await self._http.json("GET", _path(run_id, "trajectory"), params=query)
         return found
 
+    async def screenshot(self, run_id: str, *, format: str = "png", quality: int = 75, cursor: bool = True) -> bytes:
+        """Return the screen of a run as it is now. Raises Conflict ``no_screen``, ``run_not_ready``."""
+        params = {"format": format, "quality": quality, "cursor": "true" if cursor else "false"}
+        answer = await self._http.request("GET", _path(run_id, "desktop/screenshot"), params=params, wait_s=120)
+        return answer.content
+
+    async def picture(self, run_id: str, sha256: str) -> bytes:
+        """Return a picture that an event of the run names. Raises NotFound."""
+        return (await self._http.request("GET", _path(run_id, f"desktop/pictures/{quote(sha256, safe='')}"))).content
+
     async def model_requests(self, run_id: str) -> AsyncIterator[dict[str, Any]]:
         """Yield the ledger of requests to models, in order: tokens by kind, cost, waits, how each ended."""
         async for item in pages(self._http, _path(run_id, "model-requests"), {}, None):

@@ -12,7 +12,7 @@ from workstead._sync.http import SyncTransport
 from workstead._sync.pages import items_of
 from workstead.errors import Conflict
 from workstead.heartbeat import LEASE_HEADER, Heartbeat
-from workstead.models_driving import Assignment, Executed, Lease, ListedFile, MessageReply
+from workstead.models_driving import Assignment, DesktopActed, Executed, Lease, ListedFile, MessageReply
 
 LOOK_S = 0.5
 """Between two tries to claim a run that is not running yet."""
@@ -125,6 +125,42 @@ class SyncDrive:
         headers = {**self._headers, "Idempotency-Key": body["message_id"]}
         found = self._http.json("POST", self._path("messages"), json=body, headers=headers, wait_s=1200)
         return MessageReply.model_validate(found)
+
+    def desktop_actions(
+        self,
+        actions: Sequence[Mapping[str, Any]] = (),
+        *,
+        vocabulary: str | None = None,
+        payloads: Sequence[Mapping[str, Any]] = (),
+        call_id: str | None = None,
+        wait_s: float = 300,
+        **options: Any,
+    ) -> DesktopActed:
+        """Do a batch on the run's screen: ``actions`` of ours, or ``payloads`` in the words of a provider's vocabulary.
+
+        ``options``: image, settle, screenshot, inline, as the API has them. A batch that broke off is asked for again and
+        not done twice. Raises Invalid, Conflict ``no_screen``, ``desktop_lost``, RateLimited ``busy``.
+        """
+        body: dict[str, Any] = {"call_id": call_id or uuid.uuid4().hex, **options}
+        if vocabulary is None:
+            body["actions"] = [dict(action) for action in actions]
+        else:
+            body |= {"vocabulary": vocabulary, "payloads": [dict(payload) for payload in payloads]}
+        headers = {**self._headers, "Idempotency-Key": body["call_id"]}
+        path = self._path("desktop/actions")
+        answer = self._http.json("POST", path, json=body, headers=headers, wait_s=wait_s)
+        return DesktopActed.model_validate(answer)
+
+    def desktop_screenshot(self, *, format: str = "png", quality: int = 75, cursor: bool = True) -> bytes:
+        """Return the screen as it is. Raises Conflict ``no_screen``, RateLimited ``busy``."""
+        params = {"format": format, "quality": quality, "cursor": "true" if cursor else "false"}
+        path = self._path("desktop/screenshot")
+        return (self._http.request("GET", path, params=params, headers=self._headers, wait_s=120)).content
+
+    def picture(self, sha256: str) -> bytes:
+        """Return a picture of the run's record. Raises NotFound."""
+        answer = self._http.request("GET", self._path(f"desktop/pictures/{quote(sha256, safe='')}"))
+        return answer.content
 
     def release(self) -> None:
         """Give the run back for another driver."""

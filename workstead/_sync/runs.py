@@ -106,6 +106,16 @@ class SyncRuns:
         found: dict[str, Any] = self._http.json("GET", _path(run_id, "trajectory"), params=query)
         return found
 
+    def screenshot(self, run_id: str, *, format: str = "png", quality: int = 75, cursor: bool = True) -> bytes:
+        """Return the screen of a run as it is now. Raises Conflict ``no_screen``, ``run_not_ready``."""
+        params = {"format": format, "quality": quality, "cursor": "true" if cursor else "false"}
+        answer = self._http.request("GET", _path(run_id, "desktop/screenshot"), params=params, wait_s=120)
+        return answer.content
+
+    def picture(self, run_id: str, sha256: str) -> bytes:
+        """Return a picture that an event of the run names. Raises NotFound."""
+        return (self._http.request("GET", _path(run_id, f"desktop/pictures/{quote(sha256, safe='')}"))).content
+
     def model_requests(self, run_id: str) -> Iterator[dict[str, Any]]:
         """Yield the ledger of requests to models, in order: tokens by kind, cost, waits, how each ended."""
         yield from pages(self._http, _path(run_id, "model-requests"), {}, None)

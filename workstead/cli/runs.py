@@ -15,6 +15,7 @@ from workstead.cli.run_events import events
 from workstead.cli.run_filters import run_query
 from workstead.cli.run_logs import logs
 from workstead.cli.run_page import show
+from workstead.cli.run_screenshot import screenshot
 from workstead.cli.run_shell import shell
 from workstead.cli.tables import results_table, runs_table, verdict_table
 from workstead.cli.watch import Show, note, watch
@@ -26,6 +27,7 @@ runs_app.command()(events)
 runs_app.command()(logs)
 runs_app.command()(rerun)
 runs_app.command()(shell)
+runs_app.command()(screenshot)
 runs_app.command()(bundle)
 
 Ids = Annotated[list[str] | None, typer.Argument(help="Runs, run_…; or choose by options", show_default=False)]
