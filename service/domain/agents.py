@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from service.domain.desktop import Screen
 from service.domain.errors import Invalid
 from service.domain.limits import Limits
 from service.domain.mappings import EndRule, MappingRule
@@ -66,6 +67,8 @@ class AgentSettings(BaseModel):
     """Gateway services that the agent may use."""
     surface: Surface | None = None
     """Null: the scaffold's own. Only scaffolds that can use a screen take ``desktop`` or ``browser``."""
+    screen: Screen | None = None
+    """Size of the screen, of a surface that has one; null: 1280x800."""
 
     @classmethod
     def of(cls, settings: dict[str, Any]) -> "AgentSettings":
@@ -129,7 +132,7 @@ class ScaffoldManifest(Strict):
     kind: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")] = "command"
     """A key of ``scaffolds.registry.KINDS``: ``command`` runs ``argv``; ``oracle`` delivers the task's reference solution;
     ``nop`` delivers nothing; ``claude_code``, ``codex`` … run that program; ``acp`` runs ``argv`` and speaks the Agent
-    Client Protocol with it; ``tool_agent`` and ``single_response`` are our own loops; ``remote``, ``external`` and
+    Client Protocol with it; ``tool_agent``, ``computer_use`` and ``single_response`` are our own loops; ``remote``, ``external`` and
     ``person`` are driven from outside."""
     argv: list[str] = Field(default_factory=list[str], max_length=256)
     """Templates: ``{instruction} {instruction_file} {workspace} {output_dir} {deadline_unix} {seconds_left} {sample}``."""
@@ -159,7 +162,7 @@ class ScaffoldManifest(Strict):
     acp: AcpOptions | None = None
     """Of kind ``acp`` only."""
     surface: Surface | None = None
-    """What its runs drive unless the agent's settings say otherwise; null: ``shell``."""
+    """What its runs drive unless the agent's settings say otherwise; null: ``shell``, of ``computer_use`` ``desktop``."""
 
     @model_validator(mode="after")
     def _has_only_its_own(self) -> "ScaffoldManifest":
@@ -175,10 +178,12 @@ class ScaffoldManifest(Strict):
 
 
 _LATER = frozenset({"dialect", "stop", "hang_s", "mapping", "acp", "surface"})
+_SURFACES = {"computer_use": Surface.DESKTOP}
+"""Kind → what it drives where neither manifest nor agent says; any other: a shell."""
 
 
 def surface_of(manifest: ScaffoldManifest, settings: AgentSettings) -> Surface:
-    return settings.surface or manifest.surface or Surface.SHELL
+    return settings.surface or manifest.surface or _SURFACES.get(manifest.kind, Surface.SHELL)
 
 
 class AgentSpec(Strict):

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from service.domain.limits import KIB, MIB
+from service.domain.limits import GIB, KIB, MIB, Limits
 from service.domain.tasks import Sha256, Strict
 
 WIDTH, HEIGHT = 1280, 800
@@ -24,6 +24,12 @@ MAX_CLIPBOARD = MIB
 MAX_WAIT_S = 100.0
 MAX_IMAGE_BYTES = 8 * MIB
 """Most bytes of one encoded picture."""
+NEEDS = Limits(
+    memory_bytes=4 * GIB, cpus=1.0, pids=1024, disk_bytes=GIB, inodes=50_000, shm_bytes=256 * MIB
+)  # fmt: skip
+"""Least resources of a sandbox with a screen."""
+IMAGE = "desktop"
+"""The shipped image that has a screen."""
 Coordinate = Annotated[int, Field(ge=0, lt=MOST_SIDE)]
 Side = Annotated[int, Field(ge=1, le=MOST_SIDE)]
 Key = Annotated[str, Field(min_length=1, max_length=40)]
@@ -74,6 +80,17 @@ class Point(Strict):
 class Size(Strict):
     width: Side
     height: Side
+
+
+class Screen(Strict):
+    """The size of a run's screen, in pixels."""
+
+    width: Annotated[int, Field(ge=LEAST_SIDE, le=MOST_SIDE)] = WIDTH
+    height: Annotated[int, Field(ge=LEAST_SIDE, le=MOST_SIDE)] = HEIGHT
+
+    @property
+    def size(self) -> Size:
+        return Size(width=self.width, height=self.height)
 
 
 class Region(Strict):

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from service.domain.agents import SCREENS, Surface
+from service.domain.desktop import IMAGE
 from service.domain.errors import Conflict, Invalid
 from service.domain.images import ID, ImageState
 from service.store import images
@@ -24,6 +26,18 @@ async def choose_image(tx: Tx, project_id: str, reference: str) -> str:
     if row.state is ImageState.PENDING:
         raise Conflict("image_not_ready", f"image {row.name} is not imported yet", image=row.id)
     return row.id
+
+
+async def choose_environment(tx: Tx, project_id: str, reference: str, surface: Surface) -> str:
+    """As :func:`choose_image`, for a task's environment.
+
+    A surface with a screen needs the image that has one, in place of any other shipped one; one that the project brought is
+    taken as it is, and so is a host's own whose name begins with ``desktop``.
+    """
+    chosen = await choose_image(tx, project_id, reference)
+    if surface not in SCREENS or ID.fullmatch(chosen) or chosen.startswith(IMAGE):
+        return chosen
+    return await choose_image(tx, project_id, IMAGE)
 
 
 async def host_name(tx: Tx, chosen: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from service.domain.agents import AgentSettings, AgentSpec
+from service.domain.agents import AgentSettings, AgentSpec, Surface
 from service.domain.grants import GrantedModel
 from service.domain.tasks import NetworkPolicy
 from service.sandboxes.contract import HOME, OUTPUT_DIR, WORKSPACE
@@ -20,6 +20,7 @@ def plan_context(
     deadline_unix: int,
     policy: NetworkPolicy = NetworkPolicy.NONE,
     template: str | None = None,
+    surface: Surface = Surface.SHELL,
 ) -> PlanContext:
     """``models``: the agent's own first. Raises Invalid ``bad_settings``."""
     seen = [_choice(one) for one in models]
@@ -36,6 +37,7 @@ def plan_context(
         settings=AgentSettings.of(agent.settings),
         proxy=None if policy is NetworkPolicy.NONE else PROXY,
         template=template,
+        surface=surface,
     )
 
 

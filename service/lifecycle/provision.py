@@ -12,7 +12,8 @@ from typing import Any
 
 import structlog
 
-from service.domain.agents import AgentSettings, Driver
+from service.domain.agents import SCREENS, AgentSettings, Driver
+from service.domain.desktop import Screen
 from service.domain.errors import Invalid
 from service.domain.run_states import AttemptState, EndedBecause, Evidence, StopMode
 from service.lifecycle import evidence_record
@@ -171,6 +172,7 @@ async def _plan(ctx: Context, work: Work, deadline_unix: int, seconds: float) ->
         deadline_unix=deadline_unix,
         policy=work.run.network.policy,
         template=None if template is None else await asyncio.to_thread(_template, ctx, template),
+        surface=work.surface,
     )
     return equipped(work.scaffold.plan(work.task, work.agent, work.manifest, context), context)
 
@@ -188,11 +190,18 @@ def _provenance(work: Work, plan: Plan) -> dict[str, Any]:
     configuration = {w.path: hashlib.sha256(w.data).hexdigest() for w in plan.written}
     return {
         **plan.provenance,
+        **(_screen(work) if work.surface in SCREENS else {}),
         "models": [{"name": m.spec.name, "upstream_id": m.spec.upstream_id} for m in work.models],
         "configuration": configuration,
         "stop": [step.model_dump(mode="json") for step in plan.stop or work.manifest.stop],
         "hang_s": work.manifest.hang_s or plan.hang_s,
     }
+
+
+def _screen(work: Work) -> dict[str, Any]:
+    screen = AgentSettings.of(work.agent.settings).screen or Screen()
+    asked = {"environment_asked": work.task.environment, "environment": work.run.environment}
+    return {"surface": work.surface, "screen": screen.model_dump(), **asked}
 
 
 def _files(ctx: Context, work: Work, plan: Plan) -> list[FileSource]:

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from service.domain.agents import AgentSettings, AgentSpec, Driver, ScaffoldManifest
+from service.domain.agents import SCREENS, AgentSettings, AgentSpec, Driver, ScaffoldManifest
+from service.domain.desktop import NEEDS
 from service.domain.errors import Invalid, NotFound
 from service.domain.grants import GrantedModel
 from service.domain.limits import Limits
@@ -18,11 +19,11 @@ from service.domain.policies import NetworkRules, RunBudget
 from service.domain.run_states import Flag
 from service.domain.tasks import LABELS, NetworkPolicy, Strict, TaskManifest
 from service.lifecycle.client_facts import check_client, talks
-from service.lifecycle.image_choice import choose_image
+from service.lifecycle.image_choice import choose_environment, choose_image
 from service.lifecycle.model_access import find_models, provider_tools
 from service.lifecycle.plan_inputs import plan_context
 from service.lifecycle.uploads import await_upload
-from service.scaffolds.registry import scaffold_for
+from service.scaffolds.registry import scaffold_for, surface_for
 from service.store import agents, runs, scaffolds, tasks
 from service.store.database import Tx
 from service.store.rows import NewRun, Project, RunRow
@@ -68,7 +69,7 @@ class Origin:
 
 async def submit(tx: Tx, project: Project, request: RunRequest, origin: Origin = Origin()) -> RunRow:
     """Insert a queued run. Raises NotFound (task, agent), Invalid (limits, a task that the scaffold cannot do, a
-    client that could not answer)."""
+    client that could not answer, a surface)."""
     task = await tasks.get(tx, project.id, request.task)
     if task is None:
         raise NotFound("task_not_found", f"no task {request.task}")
@@ -76,7 +77,9 @@ async def submit(tx: Tx, project: Project, request: RunRequest, origin: Origin =
     scaffold = None if agent is None else await scaffolds.get(tx, project.id, agent.scaffold_id)
     if agent is None or scaffold is None:
         raise NotFound("agent_not_found", f"no agent {request.agent}")
+    surface = surface_for(scaffold.manifest, AgentSettings.of(agent.spec.settings))
     limits = resolve_limits(task.manifest.limits, request.limits, scaffold.manifest.minimum)
+    limits = limits.widened(NEEDS if surface in SCREENS else None)
     models = await find_models(tx, project.id, agent.spec)
     check_plan(task.manifest, agent.spec, scaffold.manifest, limits, models)
     network, kit = _network(task.manifest, request.network), scaffold.manifest.kit
@@ -89,7 +92,7 @@ async def submit(tx: Tx, project: Project, request: RunRequest, origin: Origin =
         task_id=task.id,
         agent_id=agent.id,
         limits=limits,
-        environment=await choose_image(tx, project.id, task.manifest.environment),
+        environment=await choose_environment(tx, project.id, task.manifest.environment, surface),
         kit=None if kit is None else await choose_image(tx, project.id, kit),
         sample=request.sample,
         max_attempts=request.max_attempts,
@@ -140,5 +143,6 @@ def check_plan(
     models: Sequence[GrantedModel] = (),
 ) -> None:
     """Refuse what the scaffold could not plan. Raises Invalid."""
-    context = plan_context(agent, models, sample=1, seconds=limits.wall_clock_s, deadline_unix=0)
+    surface = surface_for(manifest, AgentSettings.of(agent.settings))
+    context = plan_context(agent, models, sample=1, seconds=limits.wall_clock_s, deadline_unix=0, surface=surface)
     scaffold_for(manifest.kind).plan(task, agent, manifest, context)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from service.domain.agents import AgentSpec, ScaffoldManifest
+from service.domain.agents import AgentSettings, AgentSpec, ScaffoldManifest, Surface, surface_of
 from service.domain.errors import Fault
 from service.domain.grants import GrantedModel
 from service.domain.tasks import TaskManifest
@@ -35,6 +35,10 @@ class Work:
     @property
     def scaffold(self) -> Scaffold:
         return scaffold_for(self.manifest.kind)
+
+    @property
+    def surface(self) -> Surface:
+        return surface_of(self.manifest, AgentSettings.of(self.agent.settings))
 
 
 async def load_work(ctx: Context, attempt: AttemptRow) -> Work:

@@ -7,9 +7,9 @@ store and no engine. Exceptions: :class:`service.domain.errors.Invalid` only, wi
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
-from service.domain.agents import AgentSettings, AgentSpec, Driver, ScaffoldManifest, StopStep
+from service.domain.agents import AgentSettings, AgentSpec, Driver, ScaffoldManifest, StopStep, Surface
 from service.domain.models import Dialect, TokenUsage
 from service.domain.run_states import ExitReport
 from service.domain.tasks import TaskManifest
@@ -54,6 +54,7 @@ class PlanContext:
     """URL of the proxy inside the sandbox, where the network policy has one."""
     template: str | None = None
     """Text of the agent's own prompt template; null: the scaffold's shipped one."""
+    surface: Surface = Surface.SHELL
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,3 +151,10 @@ class Scaffold(Protocol):
         ``require_files`` is checked later, against the sealed deliverable.
         """
         ...
+
+
+@runtime_checkable
+class SurfaceScaffold(Protocol):
+    """A scaffold that says what its runs may drive; any other: no screen."""
+
+    surfaces: frozenset[Surface]

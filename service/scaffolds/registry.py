@@ -5,9 +5,9 @@ from functools import cache
 from importlib import import_module, metadata
 from typing import cast
 
-from service.domain.agents import ScaffoldManifest
+from service.domain.agents import SCREENS, AgentSettings, ScaffoldManifest, Surface, surface_of
 from service.domain.errors import Invalid
-from service.scaffolds.contract import Scaffold
+from service.scaffolds.contract import Scaffold, SurfaceScaffold
 
 KINDS = {
     "command": "service.scaffolds.command.scaffold:CommandScaffold",
@@ -53,3 +53,14 @@ def scaffold_for(kind: str) -> Scaffold:
 def check(manifest: ScaffoldManifest) -> None:
     """Refuse a manifest that its kind could not plan. Raises Invalid."""
     scaffold_for(manifest.kind).check(manifest)
+    surface_for(manifest, AgentSettings())
+
+
+def surface_for(manifest: ScaffoldManifest, settings: AgentSettings) -> Surface:
+    """Return what a run of this agent drives. Raises Invalid ``surface_not_supported``."""
+    surface, scaffold = surface_of(manifest, settings), scaffold_for(manifest.kind)
+    possible = scaffold.surfaces if isinstance(scaffold, SurfaceScaffold) else frozenset(Surface) - SCREENS
+    if surface not in possible:
+        detail = f"a scaffold of kind {manifest.kind!r} cannot drive the surface {surface.value!r}"
+        raise Invalid("surface_not_supported", detail, surface=surface.value, surfaces=sorted(possible))
+    return surface

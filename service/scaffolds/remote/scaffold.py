@@ -1,12 +1,13 @@
 """Scaffold kind ``remote``: a sandbox of ours, driven over the API by a client's own loop (NEEDS C9)."""
 
-from service.domain.agents import Driver, ScaffoldManifest
+from service.domain.agents import Driver, ScaffoldManifest, Surface
 from service.domain.errors import Invalid
 from service.scaffolds.undriven import Undriven
 
 
 class RemoteScaffold(Undriven):
     driver = Driver.REMOTE
+    surfaces = frozenset(Surface)
 
     def check(self, manifest: ScaffoldManifest) -> None:
         given = [n for n in ("argv", "env", "files") if getattr(manifest, n)]
