@@ -45,6 +45,10 @@ class Action:
     arguments: dict[str, Any]
 
 
+class TakenOver(Exception):
+    """The worker that was asked is gone; what it was doing is not known, and its successor is not asked to do it again."""
+
+
 @dataclass(frozen=True, slots=True)
 class Driven:
     """A run in its driver's hands, for one request."""
@@ -85,13 +89,13 @@ class Driven:
         async with self.state.db.transaction() as tx:
             _, attempt = await self.hold(tx)
             call = {"id": action.id, "name": action.name, "arguments": action.arguments}
-            await self.append(tx, attempt, [_event(EventType.TOOL_CALL, action.id, 0, call)])
+            await self.append(tx, attempt, [call_event(EventType.TOOL_CALL, action.id, 0, call)])
             await driving.note_call(tx, self.run_id, action.name)
         if environment:
             head = {**head, "env": {**_environment(attempt), **(head.get("env") or {})}}
-        async with self._beating():
+        async with self.beating():
             try:
-                answer = await self._ask(attempt.n, {**head, "call_id": f"drv-{action.id}"}, body, seconds, on_piece)
+                answer = await self.ask(attempt.n, {**head, "call_id": f"drv-{action.id}"}, body, seconds, on_piece)
             except Expected as error:
                 await self._say(action, {"output": error.detail or error.type, "is_error": True})
                 raise
@@ -101,15 +105,30 @@ class Driven:
     async def _say(self, action: Action, payload: dict[str, Any]) -> None:
         async with self.state.db.transaction() as tx:
             _, attempt = await self.hold(tx)
-            event = _event(EventType.TOOL_RESULT, action.id, 1, {"id": action.id, **payload})
+            event = call_event(EventType.TOOL_RESULT, action.id, 1, {"id": action.id, **payload})
             await self.append(tx, attempt, [event])
 
-    async def _ask(self, n: int, head: dict[str, Any], body: bytes, seconds: float, on_piece: OnPiece | None) -> Frame:
+    async def ask(
+        self,
+        n: int,
+        head: dict[str, Any],
+        body: bytes = b"",
+        seconds: float = 0.0,
+        on_piece: OnPiece | None = None,
+        *,
+        fence: int | None = None,
+    ) -> Frame:
+        """Ask the run's worker, again and again while it is away. Raises Expected.
+
+        With ``fence`` only a worker that holds it is asked: TakenOver when its successor is there.
+        """
         once = _Once(on_piece)
         loop = asyncio.get_running_loop()
         until = loop.time() + PATIENCE_S
         while True:
             attempt, host = await self._where(n)
+            if fence is not None and attempt.fence != fence:
+                raise TakenOver
             named = {"run": self.run_id, "attempt": n, "fence": attempt.fence, **head}
             try:
                 place = str(host.facts.get("bridge", ""))
@@ -128,7 +147,7 @@ class Driven:
         return attempt, host
 
     @contextlib.asynccontextmanager
-    async def _beating(self) -> AsyncGenerator[None]:
+    async def beating(self) -> AsyncGenerator[None]:
         """Keep the lease for as long as the block takes."""
         beating = asyncio.create_task(self._beat())
         try:
@@ -191,9 +210,13 @@ def shown(data: bytes) -> tuple[str, bool]:
     return data[:half].decode(errors="replace") + cut + data[-half:].decode(errors="replace"), True
 
 
-def _event(type: EventType, id: str, offset: int, payload: dict[str, Any]) -> NewEvent:
-    """A call's two events are known by its id: a repeated call is one call."""
-    return NewEvent(type, payload, f"drive.{id}", offset, now())
+def call_event(type: EventType, id: str, offset: int, payload: dict[str, Any]) -> NewEvent:
+    """A call's events are known by its id: a repeated call is one call."""
+    return NewEvent(type, payload, call_source(id), offset, now())
+
+
+def call_source(id: str) -> str:
+    return f"drive.{id}"
 
 
 def _environment(attempt: AttemptRow) -> dict[str, str]:
