@@ -60,6 +60,9 @@ class EventType(StrEnum):
     """payload: id, state (pending | acknowledged | denied), by, checks, intent"""
     VIEW = "desktop.view"
     """Somebody watches the screen. payload: action (opened | closed), viewer, control, dropped (inputs)"""
+    DESKTOP_INPUT = "desktop.input"
+    """What a person did on the screen, at most one event a second. payload: viewer, records (each a key: keysym, down | x,
+    y, buttons | text, characters | clipboard_bytes), left_out (records beyond a batch's bound)"""
     RUN_READY = "run.ready"
     """A remote driver may claim the run. payload: driver"""
     DRIVER = "driver"
