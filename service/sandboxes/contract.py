@@ -194,6 +194,31 @@ class Terminal(ABC):
         """Kill what still runs. Idempotent."""
 
 
+class Pipe(ABC):
+    """A resident helper on two pipes. Every method raises LauncherLost when the connection is gone.
+
+    Neither side holds more than a window of 256 KiB: whoever does not read stops the other's writes. What it writes to
+    standard error is dropped. One reader and one writer at a time.
+    """
+
+    @abstractmethod
+    async def read(self) -> bytes:
+        """Return what was written since, at least a byte; nothing once it has ended."""
+
+    @abstractmethod
+    async def write(self, data: bytes) -> None:
+        """Give it to standard input, waiting while the helper does not read. What a helper that has ended or closed
+        its input does not take is dropped. A write that is cancelled may have been given in part."""
+
+    @abstractmethod
+    async def end(self) -> TerminalEnd:
+        """Wait for the helper's end, all its output being read. Raises also ToolFailed (it could not be started)."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Close its input; what still runs 2 s later is killed. Does not wait for that. Idempotent."""
+
+
 @dataclass(frozen=True, slots=True)
 class ContainerReport:
     """The engine's word."""
@@ -303,6 +328,11 @@ class Sandbox(ABC):
         """Start an interactive program in the workspace. Raises ToolFailed, LauncherLost."""
 
     @abstractmethod
+    async def open_pipe(self, argv: Sequence[str], *, env: Mapping[str, str]) -> Pipe:
+        """Start a resident helper in the workspace, of at most 8. It ends with the connection that it was opened on, as
+        by ``Pipe.close``. Raises ToolFailed, LauncherLost."""
+
+    @abstractmethod
     async def announce_deadline(self, seconds_left: float) -> None:
         """Tell the program (file /workspace/.home/deadline) that it has this long. Best effort."""
 
@@ -310,6 +340,12 @@ class Sandbox(ABC):
     async def plant(self, port: int) -> socket.socket:
         """Return a listening socket on 127.0.0.1:``port`` inside (CONTRACTS 5). Raises SandboxGone, SandboxRefused,
         EngineError, OSError (the port is taken)."""
+
+    @abstractmethod
+    async def dial(self, port: int) -> socket.socket:
+        """Return a non-blocking socket that is connected to 127.0.0.1:``port`` inside. Raises ToolFailed
+        (``port_closed``: nobody listens there, or takes the connection within 5 s), SandboxGone, SandboxRefused,
+        EngineError."""
 
     @abstractmethod
     async def inspect(self) -> ContainerReport:

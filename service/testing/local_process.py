@@ -27,19 +27,27 @@ class LocalProcess:
 
     async def feed(self, data: bytes) -> None:
         """Give standard input, then close it."""
+        await self.write(data)
+        self.close_input()
+
+    async def write(self, data: bytes) -> None:
+        """Give standard input; what the program does not want is dropped."""
         stdin = self._popen.stdin
         assert stdin is not None
-        os.set_blocking(stdin.fileno(), False)
         view = memoryview(data)
         try:
+            os.set_blocking(stdin.fileno(), False)
             while view and not self._ended.is_set():
                 try:
                     view = view[os.write(stdin.fileno(), view[:PIECE_BYTES]) :]
                 except BlockingIOError:
                     await asyncio.sleep(0.005)
-        except BrokenPipeError:
+        except (BrokenPipeError, ValueError):  # ValueError: closed meanwhile
             pass
-        stdin.close()
+
+    def close_input(self) -> None:
+        assert self._popen.stdin is not None
+        self._popen.stdin.close()
 
     async def read(self, name: str) -> bytes:
         """Return the next piece of a stream, or nothing at its end."""

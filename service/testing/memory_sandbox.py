@@ -37,6 +37,7 @@ from service.sandboxes.contract import (
     ListedFile,
     Listing,
     OnOutput,
+    Pipe,
     ResourceSample,
     Sandbox,
     SandboxBackend,
@@ -48,6 +49,7 @@ from service.sandboxes.contract import (
 )
 from service.sandboxes.docker.collect import collect
 from service.testing.local_process import LocalProcess, spawn
+from service.testing.memory_pipe import MemoryPipe
 from service.testing.memory_process import MemoryProgram, environment
 
 RUNTIME = "runc"
@@ -64,6 +66,7 @@ class _Inside:
     running: bool = True
     started_at: str = field(default_factory=lambda: datetime.fromtimestamp(time.time(), UTC).isoformat())
     calls: dict[str, "asyncio.Task[ExecResult]"] = field(default_factory=dict[str, "asyncio.Task[ExecResult]"])
+    pipes: list[MemoryPipe] = field(default_factory=list[MemoryPipe])
 
 
 class MemoryHost:
@@ -71,6 +74,8 @@ class MemoryHost:
         self.top = Path(tempfile.mkdtemp(prefix="memory-sandboxes-"))
         self.sandboxes: dict[str, _Inside] = {}
         self.images = {"base": "sha256:" + "0" * 64, "workbench": "sha256:" + "1" * 64}
+        self.ports: dict[int, int] = {}
+        """Port inside every sandbox → port on this machine that is dialled for it."""
 
     def close(self) -> None:
         shutil.rmtree(self.top, ignore_errors=True)
@@ -173,11 +178,26 @@ class MemorySandbox(Sandbox):
         del env, rows, columns
         raise ToolFailed("no_terminal", f"a memory sandbox has no terminals: {argv[0]} was not started")
 
+    async def open_pipe(self, argv: Sequence[str], *, env: Mapping[str, str]) -> Pipe:
+        inside = self._alive()
+        pipe = MemoryPipe(argv, environment(env, inside.root), inside.root)
+        inside.pipes.append(pipe)
+        return pipe
+
     async def announce_deadline(self, seconds_left: float) -> None:
         await self.write_file(".home/deadline", f'{{"seconds_left": {seconds_left}}}'.encode())
 
     async def plant(self, port: int) -> socket.socket:
         raise SandboxRefused("no_network", f"a memory sandbox has no loopback of its own: nothing listens on {port}")
+
+    async def dial(self, port: int) -> socket.socket:
+        self._alive()
+        try:
+            made = socket.create_connection(("127.0.0.1", self._host.ports[port]), 5)
+        except (KeyError, OSError) as error:
+            raise ToolFailed("port_closed", f"nobody listens on {port}: {error}") from error
+        made.setblocking(False)
+        return made
 
     async def inspect(self) -> ContainerReport:
         inside = self._host.sandboxes.get(self.id)
@@ -334,6 +354,8 @@ async def _stop(inside: _Inside, why: str) -> None:
     for call in inside.calls.values():
         call.cancel()
     await asyncio.gather(*inside.calls.values(), return_exceptions=True)
+    for pipe in inside.pipes:
+        await pipe.kill()
     if inside.program is not None:
         await inside.program.kill(why)
 

@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from service.sandboxes.contract import (
     STREAMS,
@@ -37,7 +38,7 @@ from service.sandboxes.docker.link_install import install_launcher
 from service.sandboxes.docker.link_output import OutputFeed, OutputTail
 from service.sandboxes.docker.link_peer import Disconnected, Peer
 from service.sandboxes.docker.link_server import Listener
-from service.sandboxes.docker.link_terminal import LinkTerminal
+from service.sandboxes.docker.link_stream import LinkPipe, LinkTerminal
 
 SOCKET_NAME = "launcher.sock"
 DEADLINE_FILE = ".home/deadline"
@@ -53,6 +54,7 @@ MAX_EXECS = 32
 """Tool calls sent at a time; the launcher runs as many. Further ones wait here, their time-out not running."""
 
 Send = Callable[[Peer, int], Awaitable[None]]
+S = TypeVar("S")
 
 
 class LauncherLink:
@@ -296,13 +298,20 @@ class LauncherLink:
     ) -> LinkTerminal:
         """Start an interactive program. It ends with this connection. Raises ToolFailed (a bad command)."""
         body = command_body(b"%d" % rows, b"%d" % columns, *command_fields(argv, env, cwd, b""))
+        return await self._begin(LinkTerminal, Kind.OPEN, body)
+
+    async def open_pipe(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str = WORKSPACE) -> LinkPipe:
+        """Start a resident helper. It ends with this connection. Raises ToolFailed (a bad command)."""
+        return await self._begin(LinkPipe, Kind.PIPE, command_body(*command_fields(argv, env, cwd, b"")))
+
+    async def _begin(self, make: Callable[[Peer, int], S], kind: Kind, body: bytes) -> S:
         peer, number = await self._connected(), next(self._numbers)
-        terminal = LinkTerminal(peer, number)
+        stream = make(peer, number)
         try:
-            await peer.send(Kind.OPEN, number=number, body=body)
+            await peer.send(kind, number=number, body=body)
         except Disconnected:
             raise LauncherLost("launcher_lost", "the connection was lost") from None
-        return terminal
+        return stream
 
     # -- files ---------------------------------------------------------------------------------------------------
 

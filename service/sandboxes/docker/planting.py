@@ -1,4 +1,4 @@
-"""Plant a listener in a sandbox's loopback (CONTRACTS 5): the only way out of a network of none.
+"""Plant a listener in a sandbox's loopback (CONTRACTS 5): the only way out of a network of none. And dial one there.
 
 Where the engine's namespace file is not visible (a worker in a container) the namespace of the container's first
 process serves, and the engine is asked again before it is entered: same pid, still running.
@@ -9,11 +9,13 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from service.sandboxes.contract import SandboxGone
+from service.sandboxes.contract import SandboxGone, ToolFailed
 from service.sandboxes.docker.engine import Engine
 from service.sandboxes.docker.netns import inside
 
 BACKLOG = 128
+DIAL_S = 5.0
+"""A listener of the agent's that takes nobody is a closed one."""
 MODEL_PORT, PROXY_PORT = 80, 81
 
 
@@ -24,6 +26,35 @@ async def plant(engine: Engine, container: str, port: int) -> socket.socket:
         return await engine.pool.run("plant", 10, lambda: inside(namespace, _listener(port)))
     finally:
         os.close(namespace)
+
+
+async def dial(engine: Engine, container: str, port: int) -> socket.socket:
+    """Return a socket connected to 127.0.0.1:``port`` of the container. Raises as ``plant``, and ToolFailed."""
+    namespace = await _open_namespace(engine, container)
+    try:
+        return await engine.pool.run(
+            "dial", 2 * DIAL_S + 5, lambda: inside(namespace, _caller(port), timeout_s=2 * DIAL_S)
+        )
+    except OSError as error:
+        raise ToolFailed("port_closed", f"nobody answers on port {port} inside ({error})") from error
+    finally:
+        os.close(namespace)
+
+
+def _caller(port: int) -> Callable[[], socket.socket]:
+    def make() -> socket.socket:
+        # An address, not a name: nothing is resolved with the sandbox's network or the host's.
+        made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            made.settimeout(DIAL_S)
+            made.connect(("127.0.0.1", port))
+            made.setblocking(False)
+        except OSError:
+            made.close()
+            raise
+        return made
+
+    return make
 
 
 def _listener(port: int) -> Callable[[], socket.socket]:

@@ -22,6 +22,7 @@ from service.sandboxes.contract import (
     Frame,
     Listing,
     OnOutput,
+    Pipe,
     ResourceSample,
     Sandbox,
     SandboxGone,
@@ -141,12 +142,18 @@ class DockerSandbox(Sandbox):
     ) -> Terminal:
         return await self.link.open_terminal(argv, env=env, rows=rows, columns=columns)
 
+    async def open_pipe(self, argv: Sequence[str], *, env: Mapping[str, str]) -> Pipe:
+        return await self.link.open_pipe(argv, env=env)
+
     async def announce_deadline(self, seconds_left: float) -> None:
         await self.link.announce_deadline(seconds_left)
 
     async def plant(self, port: int) -> socket.socket:
         """Return a listening socket on 127.0.0.1:``port`` of the sandbox. Raises SandboxGone, SandboxRefused, EngineError."""
         return await planting.plant(self._engine, self.handle.container, port)
+
+    async def dial(self, port: int) -> socket.socket:
+        return await planting.dial(self._engine, self.handle.container, port)
 
     async def inspect(self) -> ContainerReport:
         try:

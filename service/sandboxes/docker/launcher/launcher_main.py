@@ -18,8 +18,10 @@ from launcher_channel import Channel, Hub
 from launcher_command import Command
 from launcher_files import listing
 from launcher_output import Program
+from launcher_pipe import Pipe
 from launcher_small import signal, socket
-from launcher_terminal import Terminals
+from launcher_stream import Streams
+from launcher_terminal import Terminal
 from launcher_wire import Refused, number, pack, unpack
 
 CONNECT_S = 60
@@ -37,7 +39,7 @@ class Launcher(Hub):
         super().__init__(os.fsencode(workspace))
         self.inherited = dict(os.environb)
         self.calls = Calls(self.loop, self.workspace, self._answer)
-        self.terminals = Terminals(self.loop)
+        self.streams = Streams()
         self.fresh: list[socket.socket] = []
         self.gate = _thread.allocate_lock()
         self.authenticated = False
@@ -87,7 +89,7 @@ class Launcher(Hub):
         if self.program is not None and self.program.process is not None and self.program.process.wall_s is None:
             self.program.process.reap()
         self.calls.reap()
-        self.terminals.reap()
+        self.streams.reap()
 
     def disconnect(self) -> None:
         channel, self.channel = self.channel, None
@@ -95,11 +97,11 @@ class Launcher(Hub):
             self.authenticated = channel.ready
             channel.close()
             self.calls.disconnected()
-            self.terminals.disconnected()
+            self.streams.disconnected()
             self.gate.release()
 
     def followed(self) -> bytes | None:
-        return self.calls.piece() or self.terminals.piece()
+        return self.calls.piece() or self.streams.piece()
 
     def _answer(self, request: int, result: bytes) -> None:
         if self.channel is not None:
@@ -114,7 +116,7 @@ class Launcher(Hub):
         elif kind == wire.FILE:
             channel.files.begin(unpack(body), last=bool(flag & 1), first=bool(flag & 2))
         elif kind == wire.TYPE:
-            self.terminals.take(value, flag, body, unpack)
+            self.streams.take(value, flag, body, unpack)
         elif kind == wire.FORGET:
             self.calls.forget(body, flag == 1)
         else:
@@ -144,12 +146,21 @@ class Launcher(Hub):
             self._answer(request, pack(b"ok", b"sent" if process is not None and process.tell(int(fields[0])) else b""))
         elif kind == wire.READ:
             channel.files.open(request, fields[0], int(fields[1]))
-        elif kind == wire.OPEN:
-            self.terminals.begin(request, fields, self.inherited)
+        elif kind in (wire.OPEN, wire.PIPE):
+            self._open(request, kind, fields)
         elif kind == wire.LIST:
             self._answer(request, listing(self.workspace, fields[0], int(fields[1])))
         else:
             raise ValueError("unknown message")
+
+    def _open(self, request: int, kind: int, fields: list[bytes]) -> None:
+        if kind == wire.PIPE:
+            command = Command(fields, self.inherited)
+            self.streams.begin(request, Pipe, lambda: Pipe(self.loop, request, command))
+        else:
+            size = int(fields[0]), int(fields[1])
+            command = Command(fields[2:], self.inherited)
+            self.streams.begin(request, Terminal, lambda: Terminal(self.loop, request, command, size))
 
     def _start(self, fields: list[bytes]) -> bytes:
         if self.program is not None:

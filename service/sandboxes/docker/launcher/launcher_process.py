@@ -41,6 +41,11 @@ def wait(pid: int) -> tuple[int, int, int, float]:
     return pid, status, usage.ru_maxrss << 10, usage.ru_utime + usage.ru_stime
 
 
+def waiting(fd: int) -> int:
+    """Bytes in a pipe."""
+    return int.from_bytes(fcntl.ioctl(fd, FIONREAD, b"\0\0\0\0"), sys.byteorder)
+
+
 def may_sweep() -> bool:
     """True if this PID namespace is the sandbox's: its init is our parent, or we are it."""
     return os.getppid() in (0, 1)
@@ -169,13 +174,9 @@ class Process:
             self._close_stdin()
             self.owner.finished()
 
-    def waiting(self, stream: int) -> int:
-        """Bytes in the pipe."""
-        return int.from_bytes(fcntl.ioctl(self.out[stream], FIONREAD, b"\0\0\0\0"), sys.byteorder)
-
     def blocked(self) -> bool:
         """True if the child's next write would wait. Small writes fill a pipe's slots by half at worst."""
-        return any(self.waiting(s) * 2 >= fcntl.fcntl(fd, F_GETPIPE_SZ) for s, fd in self.out.items())
+        return any(waiting(fd) * 2 >= fcntl.fcntl(fd, F_GETPIPE_SZ) for fd in self.out.values())
 
     def reap(self) -> None:
         pid, status, self.max_rss, self.cpu_s = wait(self.pid)
@@ -196,8 +197,8 @@ class Process:
         if self.owner.room() <= 0:  # the host is away: what is in the pipe is not lost for that
             self.loop.after(self, TICK_S, self._expire)
             return
-        for stream in list(self.out):
-            self.quota[stream] = self.waiting(stream)
+        for stream, fd in list(self.out.items()):
+            self.quota[stream] = waiting(fd)
             if self.quota[stream] == 0:
                 self._close_stream(stream)
 
