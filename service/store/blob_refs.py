@@ -10,6 +10,8 @@ from service.store.database import Tx
 from service.store.tables import blob_refs
 
 UPLOAD = "upload"
+PICTURE = "picture"
+"""Owner of a run's recorded pictures: its id is the run's."""
 UPLOADS_KEPT = timedelta(days=7)
 """How long a client may take from uploading a file to naming it in a task."""
 
@@ -48,6 +50,12 @@ async def project_sizes(tx: Tx, project_id: str, digests: Iterable[str], *, hold
         query = query.order_by(blob_refs.c.digest, blob_refs.c.owner_kind, blob_refs.c.owner_id)
         query = query.with_for_update(read=True)
     return {row.digest: row.size_bytes for row in await tx.execute(query)} if wanted else {}
+
+
+async def size_of(tx: Tx, owner_kind: str, owner_id: str, digest: str) -> int | None:
+    """Return the size of a blob that the owner needs; null: it needs no such blob."""
+    owned = tuple_(blob_refs.c.digest, blob_refs.c.owner_kind, blob_refs.c.owner_id) == (digest, owner_kind, owner_id)
+    return (await tx.execute(select(blob_refs.c.size_bytes).where(owned).limit(1))).scalar_one_or_none()
 
 
 async def drop_old_uploads(tx: Tx, older_than: timedelta = UPLOADS_KEPT) -> int:
