@@ -139,8 +139,10 @@ class LoopDesktop(Protocol):
         """As it was last seen."""
         ...
 
-    async def perform(self, key: str, batch: Batch) -> DesktopOutcome:
+    async def perform(self, key: str, batch: Batch, *, call_id: str = "") -> DesktopOutcome:
         """Do a batch once per ``key``, whatever happens to this process, and record it with its pictures.
+
+        ``call_id``: the model's call that it is made for, which the event names; empty: ``key`` stands there.
 
         A batch that a process died over is not repeated: its outcome is ``interrupted`` and has a fresh picture. What
         goes wrong inside is in the outcome. Raises LauncherLost, SandboxGone, FenceLost, Unavailable, JournalFull.
