@@ -25,6 +25,8 @@ class BridgeClient:
     token: str = ""
     """What workers on TCP want to see; empty where all are on this machine."""
     transfers: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_TRANSFERS))
+    looked_at: set[str] = field(default_factory=set[str])
+    """Runs whose screen somebody who does not drive them is shown just now."""
 
     async def open_terminal(self, place: str, head: dict[str, Any]) -> "BridgeTerminal":
         """Ask the worker at ``place`` for a terminal. Raises WorkerAway."""
