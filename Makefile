@@ -23,12 +23,14 @@ help: ## print this list
 
 setup: ## virtual environment and dependencies (quick when nothing is to do)
 	@bash tools/setup.sh
+	@bash tools/browser_code.sh
 
 engine: setup ## a Docker engine, only where none answers
 	@bash tools/engine.sh
 
-browser: setup ## a Chromium for the browser tests
+browser: setup ## a Chromium for the browser tests, and the viewer of screens
 	@bash tools/browser.sh
+	@bash tools/browser_code.sh --need
 
 static: setup ## ruff, types, import rules, generated files
 	$(BIN)/ruff check $(SOURCES)
