@@ -167,6 +167,8 @@ class Evidence:
     provider_failed: bool = False
     """The last model request failed on the provider's side after the gateway's own retries, or waits for providers took
     more than their share of the wall clock (CONTRACTS 6). The gateway's word, not the agent's."""
+    safety_denied: bool = False
+    """Our own loop ended because a provider's safety check was not confirmed."""
     silent: bool = False
     """Neither output nor a model request for longer than the scaffold's hang rule allows."""
 
@@ -194,6 +196,7 @@ def decide_cause(e: Evidence) -> EndedBecause:
 def _cause_of_exit(e: Evidence) -> EndedBecause:
     rules = (
         (bool(e.completed), EndedBecause.COMPLETED),
+        (e.safety_denied, EndedBecause.SAFETY_DENIED),
         (e.budget_exhausted, EndedBecause.BUDGET),
         (e.provider_failed, EndedBecause.PROVIDER_UNAVAILABLE),
         (e.oom_kills > 0, EndedBecause.MEMORY_LIMIT),

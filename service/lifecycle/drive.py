@@ -38,6 +38,7 @@ from service.lifecycle.winding_down import stop_steps, wind_down
 from service.lifecycle.work import load_work
 from service.sandboxes.contract import ContainerReport, EngineError, Exited, SandboxGone
 from service.scaffolds.contract import AgentReport
+from service.scaffolds.loops import SAFETY_DENIED
 from service.store import attempts, runs
 from service.store.database import Tx, retrying
 from service.store.rows import AttemptRow
@@ -141,6 +142,7 @@ async def _evidence(phase: Phase, ending: _Ending) -> Evidence:
     return Evidence(
         budget_exhausted=gate.budget_exhausted,
         provider_failed=provider_failed(gate, phase.work.run.limits.wall_clock_s),
+        safety_denied=phase.said is not None and phase.said.reason == SAFETY_DENIED,
         silent=ending.silent,
         exit=None if over else exit_report,
         completed=completed,

@@ -197,6 +197,10 @@ class LoopEnd:
     """Texts for graders that are no part of the deliverable: name → text. They are named in the attempt's provenance."""
 
 
+SAFETY_DENIED = "safety_denied"
+"""Reason of a loop's end: a provider's safety check was not confirmed. The attempt's cause has the same name."""
+
+
 class Loop(Protocol):
     async def run(self, job: LoopJob) -> LoopEnd:
         """Work until the end. Cancelled at the deadline or when the run is stopped."""
