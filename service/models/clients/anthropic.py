@@ -5,7 +5,9 @@ from typing import Any
 
 import anthropic
 
-from service.domain.models import TokenUsage
+from service.domain.models import Dialect, TokenUsage
+from service.models.clients.computers import messages as computers
+from service.models.clients.computers.native import check_native
 from service.models.clients.reaching import (
     ADDRESS,
     MAX_CALLS,
@@ -20,7 +22,19 @@ from service.models.clients.reaching import (
     tool_call,
     transport_errors,
 )
-from service.models.messages import Answer, Ask, GatewayAway, ModelRefused, Reach, Stop, ToolCall, Turn, UserTurn
+from service.models.messages import (
+    Answer,
+    Ask,
+    ComputerTool,
+    GatewayAway,
+    ModelRefused,
+    Reach,
+    Stop,
+    ToolCall,
+    ToolResult,
+    Turn,
+    UserTurn,
+)
 
 DEFAULT_MAX_TOKENS = 16_000
 _STOPS: dict[str, Stop] = {
@@ -48,12 +62,12 @@ class AnthropicClient:
 
     async def ask(self, ask: Ask) -> Answer:
         body = request_body(self._reach, ask)
-        gathered = Gathered()
+        gathered = Gathered(ask.computer)
         with transport_errors():
             try:
-                async with await self._sdk.messages.create(**body, stream=True) as stream:
+                async with await self._begun(body, computers.beta(ask.computer)) as stream:
                     async for event in stream:
-                        gathered.take(event.model_dump(mode="json", exclude_unset=True))
+                        gathered.take(event.model_dump(mode="json", exclude_unset=True, warnings=False))
             except anthropic.APIConnectionError as error:
                 raise connection_error(error) from error
             except anthropic.APIStatusError as error:
@@ -66,9 +80,14 @@ class AnthropicClient:
             raise GatewayAway("answer_cut", "the stream ended before the answer did")
         return gathered.answer()
 
+    async def _begun(self, body: Mapping[str, Any], beta: str | None) -> Any:
+        if beta is None:
+            return await self._sdk.messages.create(**body, stream=True)
+        return await self._sdk.beta.messages.create(**body, stream=True, betas=[beta])
+
 
 def request_body(reach: Reach, ask: Ask) -> dict[str, Any]:
-    """Return the request as the SDK takes it."""
+    """Return the request as the SDK takes it. Raises Invalid ``vocabulary_not_native``."""
     body: dict[str, Any] = {
         "model": reach.upstream_id,
         "max_tokens": ask.max_output_tokens or reach.max_output_tokens or DEFAULT_MAX_TOKENS,
@@ -76,10 +95,11 @@ def request_body(reach: Reach, ask: Ask) -> dict[str, Any]:
     }
     if ask.system:
         body["system"] = [{"type": "text", "text": ask.system, **_CACHED}]
-    if ask.tools:
-        body["tools"] = [
-            {"name": t.name, "description": t.description, "input_schema": t.parameters} for t in ask.tools
-        ]
+    tools = [{"name": t.name, "description": t.description, "input_schema": t.parameters} for t in ask.tools]
+    if (computer := check_native(ask.computer, Dialect.ANTHROPIC)) is not None:
+        tools.append(computers.entry(computer))
+    if tools:
+        body["tools"] = tools
     if ask.effort is not None:  # with thinking on, no temperature may be given
         body |= {"output_config": {"effort": ask.effort}, "thinking": {"type": "adaptive"}}
     elif ask.temperature is not None:
@@ -107,26 +127,32 @@ def _content(turn: Turn) -> list[dict[str, Any]]:
         return [item for item in turn.items if item.get("type") != "text" or str(item.get("text", "")).strip()]
     if isinstance(turn, UserTurn):
         return [*_images(turn), {"type": "text", "text": turn.text}] if turn.text.strip() else _images(turn)
-    return [_result(one) for one in turn.results]
+    # The API takes nothing but text in a result that is an error: its pictures come after the results.
+    late = [image for one in turn.results if one.is_error for image in _images(one)]
+    return [*(_result(one) for one in turn.results), *late]
 
 
-def _images(holder: Any) -> list[dict[str, Any]]:
+def _images(holder: UserTurn | ToolResult) -> list[dict[str, Any]]:
     return [
         {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": image.data}}
         for image in holder.images
     ]
 
 
-def _result(one: Any) -> dict[str, Any]:
-    content = [{"type": "text", "text": one.text or "(no output)"}, *_images(one)]
-    return {"type": "tool_result", "tool_use_id": one.id, "content": content, "is_error": one.is_error}
+def _result(one: ToolResult) -> dict[str, Any]:
+    images = [] if one.is_error else _images(one)
+    said = one.text if one.text.strip() or images else "(no output)"
+    content = [*([{"type": "text", "text": said}] if said.strip() else []), *images]
+    made = {"type": "tool_result", "tool_use_id": one.id, "content": content, "is_error": one.is_error}
+    return made | computers.of_set(one)
 
 
 class Gathered:
     """One answer, from the events of its stream."""
 
-    def __init__(self) -> None:
+    def __init__(self, computer: ComputerTool | None = None) -> None:
         self.ended = False
+        self._computer = computer
         self._size = Size()
         self._blocks: dict[int, dict[str, Any]] = {}
         self._inputs: dict[int, str] = {}
@@ -168,10 +194,10 @@ class Gathered:
             if block.get("type") != "tool_use":
                 items.append(block)
             elif len(calls) < MAX_CALLS:
-                call = tool_call(str(block["id"]), str(block["name"]), self._inputs.get(index, ""))
+                call, given = self._call(block, self._inputs.get(index, ""))
                 calls.append(call)
                 # Given back as the API takes it: an input that was no object becomes an empty one.
-                items.append({**block, "input": call.arguments or {}})
+                items.append({**block, "input": given})
         return Answer(
             text="".join(str(b.get("text", "")) for b in items if b.get("type") == "text"),
             thinking="".join(str(b.get("thinking", "")) for b in items if b.get("type") == "thinking"),
@@ -182,6 +208,12 @@ class Gathered:
             usage=_usage(self._usage),
             model=self._model,
         )
+
+    def _call(self, block: Mapping[str, Any], written: str) -> tuple[ToolCall, dict[str, Any]]:
+        if self._computer is not None and computers.is_call(block, self._computer):
+            return computers.call(block, written, self._computer)
+        call = tool_call(str(block["id"]), str(block["name"]), written)
+        return call, call.arguments or {}
 
 
 def _usage(found: Mapping[str, Any]) -> TokenUsage | None:

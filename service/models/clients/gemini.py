@@ -8,7 +8,9 @@ import httpx2
 from google import genai
 from google.genai import errors, types
 
-from service.domain.models import TokenUsage
+from service.domain.models import Dialect, TokenUsage
+from service.models.clients.computers import generate as computers
+from service.models.clients.computers.native import check_native
 from service.models.clients.reaching import (
     ADDRESS,
     MAX_CALLS,
@@ -22,7 +24,19 @@ from service.models.clients.reaching import (
     refused,
     transport_errors,
 )
-from service.models.messages import Answer, Ask, GatewayAway, Image, Reach, Stop, ToolCall, ToolResult, Turn, UserTurn
+from service.models.messages import (
+    Answer,
+    Ask,
+    ComputerTool,
+    GatewayAway,
+    Image,
+    Reach,
+    Stop,
+    ToolCall,
+    ToolResult,
+    Turn,
+    UserTurn,
+)
 
 _STOPS: dict[str, Stop] = {"STOP": "end", "MAX_TOKENS": "length"}
 _REFUSALS = frozenset({"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY"})
@@ -64,7 +78,7 @@ class GeminiClient:
 
     async def _ask(self, ask: Ask) -> Answer:
         contents, config = request_parts(self._reach, ask)
-        gathered = Gathered()
+        gathered = Gathered(ask)
         with transport_errors():
             try:
                 stream = await self._sdk.aio.models.generate_content_stream(
@@ -72,7 +86,7 @@ class GeminiClient:
                 )
                 async with aclosing(cast("AsyncGenerator[types.GenerateContentResponse]", stream)) as chunks:
                     async for chunk in chunks:
-                        gathered.take(chunk.model_dump(mode="json", by_alias=True, exclude_none=True))
+                        gathered.take(chunk.model_dump(mode="json", by_alias=True, exclude_none=True, warnings=False))
             except errors.APIError as error:
                 if cast("Any", error).response.status_code == 200:  # said inside the stream
                     raise answer_cut(error) from error
@@ -83,42 +97,60 @@ class GeminiClient:
 
 
 def request_parts(reach: Reach, ask: Ask) -> tuple[list[Any], types.GenerateContentConfig]:
-    """Return contents and configuration as the SDK takes them."""
+    """Return contents and configuration as the SDK takes them. Raises Invalid ``vocabulary_not_native``."""
     config: dict[str, Any] = {"automatic_function_calling": {"disable": True}}
     if ask.system:
         config["system_instruction"] = ask.system
-    if ask.tools:
-        config["tools"] = [
-            {
-                "functionDeclarations": [
-                    {"name": t.name, "description": t.description, "parametersJsonSchema": t.parameters}
-                    for t in ask.tools
-                ]
-            }
-        ]
+    if tools := _tools(ask):
+        config["tools"] = tools
     if limit := ask.max_output_tokens or reach.max_output_tokens:
         config["max_output_tokens"] = limit
     if ask.temperature is not None:
         config["temperature"] = ask.temperature
     if ask.effort is not None:
         config["thinking_config"] = {"thinking_level": ask.effort.upper(), "include_thoughts": True}
-    contents = [types.Content.model_validate(c) for turn in ask.turns if (c := _content(turn))["parts"]]
-    return contents, types.GenerateContentConfig.model_validate(config)
+    return _contents(ask), types.GenerateContentConfig.model_validate(config)
 
 
-def _content(turn: Turn) -> dict[str, Any]:
+def _tools(ask: Ask) -> list[dict[str, Any]]:
+    declared = [{"name": t.name, "description": t.description, "parametersJsonSchema": t.parameters} for t in ask.tools]
+    computer = check_native(ask.computer, Dialect.GEMINI)
+    own = [computers.entry(computer)] if computer is not None else []
+    return [*own, *([{"functionDeclarations": declared}] if declared else [])]
+
+
+def _contents(ask: Ask) -> list[types.Content]:
+    contents: list[types.Content] = []
+    answer: Answer | None = None
+    for turn in ask.turns:
+        answer = turn if isinstance(turn, Answer) else answer
+        content = _content(turn, computers.names(answer), ask.computer)
+        if content["parts"]:
+            contents.append(types.Content.model_validate(content))
+    return contents
+
+
+def _content(turn: Turn, names: Mapping[str, str], computer: ComputerTool | None) -> dict[str, Any]:
     if isinstance(turn, Answer):
         return {"role": "model", "parts": turn.items}
     if isinstance(turn, UserTurn):
         return {"role": "user", "parts": [{"text": turn.text}, *_images(turn.images)]}
     parts: list[dict[str, Any]] = []
     for one in turn.results:
-        parts += [{"functionResponse": _response(one)}, *_images(one.images)]
+        if computers.is_result(one):
+            parts.append(
+                {"functionResponse": _with_id(one, computers.result(one, names.get(one.id, one.name), computer))}
+            )
+        else:
+            parts += [{"functionResponse": _response(one)}, *_images(one.images)]
     return {"role": "user", "parts": parts}
 
 
 def _response(one: ToolResult) -> dict[str, Any]:
-    response = {"name": one.name, "response": {"error" if one.is_error else "output": one.text}}
+    return _with_id(one, {"name": one.name, "response": {"error" if one.is_error else "output": one.text}})
+
+
+def _with_id(one: ToolResult, response: dict[str, Any]) -> dict[str, Any]:
     return response if one.id.startswith(_OURS) else {**response, "id": one.id}
 
 
@@ -133,7 +165,8 @@ _OURS = "unnamed-"
 class Gathered:
     """One answer, from the chunks of its stream."""
 
-    def __init__(self) -> None:
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
         self._size = Size()
         self._parts: list[dict[str, Any]] = []
         self._stop = ""
@@ -179,7 +212,7 @@ class Gathered:
             elif len(calls) < MAX_CALLS:
                 items.append(part)
                 id = str(call.get("id") or f"{_OURS}{len(calls)}")
-                calls.append(ToolCall(id=id, name=str(call["name"]), arguments=inner(call, "args")))
+                calls.append(self._call(id, call))
         stop: Stop = "refusal" if self._blocked or self._stop in _REFUSALS else _STOPS.get(self._stop, "other")
         texts = [(bool(p.get("thought")), str(p["text"])) for p in items if "text" in p]
         return Answer(
@@ -192,6 +225,12 @@ class Gathered:
             usage=_usage(self._usage),
             model=self._model,
         )
+
+    def _call(self, id: str, found: Mapping[str, Any]) -> ToolCall:
+        name, computer = str(found["name"]), self._ask.computer
+        if computer is not None and computers.is_call(name, self._ask):
+            return computers.call(id, found, computer.vocabulary)
+        return ToolCall(id=id, name=name, arguments=inner(found, "args"))
 
 
 def _usage(found: Mapping[str, Any] | None) -> TokenUsage | None:

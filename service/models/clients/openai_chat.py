@@ -5,7 +5,8 @@ from typing import Any
 
 import openai
 
-from service.domain.models import TokenUsage
+from service.domain.models import Dialect, TokenUsage
+from service.models.clients.computers.native import check_native
 from service.models.clients.openai_errors import sdk_errors, sdk_for
 from service.models.clients.reaching import MAX_CALLS, Size, count, inner, listed, tool_call
 from service.models.messages import Answer, Ask, GatewayAway, Image, Reach, Stop, Turn, UserTurn
@@ -45,7 +46,8 @@ class ChatClient:
 
 
 def request_body(reach: Reach, ask: Ask) -> dict[str, Any]:
-    """Return the request as the SDK takes it."""
+    """Return the request as the SDK takes it. Raises Invalid ``vocabulary_not_native``: this API has no computer tool."""
+    check_native(ask.computer, Dialect.OPENAI, chat=True)
     messages = [{"role": "system", "content": ask.system}] if ask.system else []
     for turn in ask.turns:
         messages += _messages(turn)

@@ -5,12 +5,15 @@ from typing import Any
 
 import openai
 
-from service.domain.models import TokenUsage
+from service.domain.models import Dialect, TokenUsage
+from service.models.clients.computers import responses as computers
+from service.models.clients.computers.native import check_native
 from service.models.clients.openai_errors import sdk_errors, sdk_for
 from service.models.clients.reaching import MAX_CALLS, Size, count, inner, listed, tool_call
 from service.models.messages import (
     Answer,
     Ask,
+    ComputerTool,
     GatewayAway,
     ModelRefused,
     Reach,
@@ -21,6 +24,7 @@ from service.models.messages import (
     UserTurn,
 )
 
+_CALLS = ("function_call", computers.CALL)
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
@@ -45,25 +49,31 @@ class ResponsesClient:
         with sdk_errors():
             async with await self._sdk.responses.create(**body, stream=True) as stream:
                 async for event in stream:
-                    found: dict[str, Any] = event.model_dump(mode="json", exclude_unset=True)
+                    found: dict[str, Any] = event.model_dump(mode="json", exclude_unset=True, warnings=False)
                     size.add(str(found.get("delta") or ""))
                     if found.get("type") == "response.output_item.done":
-                        items[int(found["output_index"])] = found["item"]
+                        item = items[int(found["output_index"])] = found["item"]
+                        size.add(str(item) if item.get("type") == computers.CALL else "")  # it has no deltas
                     elif found.get("type") in _ENDS:
-                        return read_answer(found["response"], [item for _, item in sorted(items.items())])
+                        told = [item for _, item in sorted(items.items())]
+                        return read_answer(found["response"], told, ask.computer)
         raise GatewayAway("answer_cut", "the stream ended before the answer did")
 
 
 def request_body(reach: Reach, ask: Ask) -> dict[str, Any]:
-    """Return the request as the SDK takes it."""
+    """Return the request as the SDK takes it. Raises Invalid ``vocabulary_not_native``."""
     body: dict[str, Any] = {"model": reach.upstream_id, "input": _input(ask.turns), "store": False}
     if ask.system:
         body["instructions"] = ask.system
-    if ask.tools:
-        body["tools"] = [
-            {"type": "function", "name": t.name, "description": t.description, "parameters": t.parameters, "strict": False}
-            for t in ask.tools
-        ]  # fmt: skip
+    tools: list[dict[str, Any]] = [
+        {"type": "function", "name": t.name, "description": t.description, "parameters": t.parameters, "strict": False}
+        for t in ask.tools
+    ]
+    if (computer := check_native(ask.computer, Dialect.OPENAI)) is not None:
+        tools.append(computers.entry(computer))
+        body |= computers.settings(computer)
+    if tools:
+        body["tools"] = tools
     if limit := ask.max_output_tokens or reach.max_output_tokens:
         body["max_output_tokens"] = limit
     if reach.reasoning:
@@ -85,22 +95,26 @@ def _input(turns: Sequence[Turn]) -> list[dict[str, Any]]:
             items.append({"role": "user", "content": [{"type": "input_text", "text": turn.text}, *_images(turn)]})
         else:
             items += [_result(one) for one in turn.results]
+            items += computers.remarks([one for one in turn.results if computers.is_result(one)])
     return items
 
 
 def _images(holder: UserTurn | ToolResult) -> list[dict[str, Any]]:
-    urls = [f"data:{image.media_type};base64,{image.data}" for image in holder.images]
-    return [{"type": "input_image", "image_url": url, "detail": "auto"} for url in urls]
+    return [{"type": "input_image", "image_url": computers.data_url(i), "detail": "auto"} for i in holder.images]
 
 
 def _result(one: ToolResult) -> dict[str, Any]:
+    if computers.is_result(one):
+        return computers.result(one)
     output: Any = one.text
     if one.images:
         output = [{"type": "input_text", "text": one.text}, *_images(one)]
     return {"type": "function_call_output", "call_id": one.id, "output": output}
 
 
-def read_answer(response: Mapping[str, Any], seen: Sequence[dict[str, Any]]) -> Answer:
+def read_answer(
+    response: Mapping[str, Any], seen: Sequence[dict[str, Any]], computer: ComputerTool | None = None
+) -> Answer:
     """Read the response's own end; ``seen`` are the items that the stream told, where the end leaves them out.
 
     Raises ModelRefused (the response failed).
@@ -109,11 +123,7 @@ def read_answer(response: Mapping[str, Any], seen: Sequence[dict[str, Any]]) -> 
         error = inner(response, "error")
         raise ModelRefused("provider_failed", str(error.get("message") or error.get("code"))[:2000], http_status=200)
     items: list[dict[str, Any]] = list(response.get("output") or seen)
-    calls = [
-        tool_call(str(i["call_id"]), str(i["name"]), str(i.get("arguments") or ""))
-        for i in items
-        if i.get("type") == "function_call"
-    ]
+    calls = [_call(item, computer) for item in items if item.get("type") in _CALLS]
     refusal = "".join(str(part.get("refusal") or "") for part in _parts(items))
     stop, detail = _stop(response, refusal, calls)
     return Answer(
@@ -128,6 +138,12 @@ def read_answer(response: Mapping[str, Any], seen: Sequence[dict[str, Any]]) -> 
     )
 
 
+def _call(item: Mapping[str, Any], computer: ComputerTool | None) -> ToolCall:
+    if item.get("type") == computers.CALL:
+        return computers.call(item, computer.vocabulary if computer is not None else "")
+    return tool_call(str(item["call_id"]), str(item["name"]), str(item.get("arguments") or ""))
+
+
 def _parts(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [part for item in items if item.get("type") == "message" for part in listed(item, "content")]
 
@@ -136,8 +152,8 @@ def _without_further_calls(items: Sequence[dict[str, Any]]) -> list[dict[str, An
     kept: list[dict[str, Any]] = []
     calls = 0
     for item in items:
-        calls += item.get("type") == "function_call"
-        if item.get("type") != "function_call" or calls <= MAX_CALLS:
+        calls += item.get("type") in _CALLS
+        if item.get("type") not in _CALLS or calls <= MAX_CALLS:
             kept.append(item)
     return kept
 
