@@ -36,9 +36,9 @@ def helper() -> str:
     return (Path(__file__).parent / "inside.py").read_text(encoding="utf-8")
 
 
-def offered(job: LoopJob) -> dict[str, Tool]:
-    """Return the tools of this job: ``settings.tools`` chooses among those of the sandbox."""
-    chosen = job.context.settings.further.get("tools")
+def offered(job: LoopJob, default: Sequence[str] | None = None) -> dict[str, Tool]:
+    """Return the tools of this job: ``settings.tools`` chooses among those of the sandbox (null: as ``default``, all)."""
+    chosen = job.context.settings.further.get("tools", default)
     names = [n for n in tools.SANDBOX if chosen is None or n in chosen]
     found = {name: tools.SANDBOX[name] for name in names}
     for service, tool in tools.SERVICES.items():
@@ -52,9 +52,9 @@ def offered(job: LoopJob) -> dict[str, Tool]:
 class Calls:
     """Performs the calls of one job."""
 
-    def __init__(self, job: LoopJob) -> None:
+    def __init__(self, job: LoopJob, offered: Mapping[str, Tool]) -> None:
         self.job = job
-        self.offered = offered(job)
+        self.offered = dict(offered)
         self._messages = 0
         self._servers: Servers | None = None
 
@@ -84,7 +84,7 @@ class Calls:
                 return _failed(wrong)
             return said or await self._act(call.name, call.arguments or {}, key)
 
-        value = await self.job.journal.step("tool", key, act, lambda found: _told(call, found))
+        value = await self.job.journal.step("tool", key, act, lambda found: told(call, found))
         images = [Image.model_validate(image) for image in value.get("images", ())]
         return ToolResult(id=call.id, name=call.name, text=value["text"], is_error=value["is_error"], images=images)
 
@@ -211,7 +211,7 @@ def _failed(text: str) -> dict[str, Any]:
     return {"text": text, "is_error": True}
 
 
-def _told(call: ToolCall, value: Mapping[str, Any]) -> Sequence[Translated]:
+def told(call: ToolCall, value: Mapping[str, Any]) -> Sequence[Translated]:
     payload = {"id": call.id, "name": call.name, "output": value["text"], "is_error": value["is_error"]}
     payload |= {key: value[key] for key in ("bytes", "code") if key in value}
     return [Translated(EventType.TOOL_RESULT, payload)]

@@ -25,6 +25,8 @@ LEFT_OUT = (
 @dataclass(slots=True)
 class Conversation:
     window: int = DEFAULT_WINDOW
+    kept_images: int = KEPT_IMAGES
+    """Newest images that stay."""
     turns: list[Turn] = field(default_factory=list[Turn])
     compactions: int = 0
 
@@ -70,14 +72,20 @@ class Conversation:
             self.turns[0] = first.model_copy(update={"text": f"{first.text}\n\n{LEFT_OUT}"})
 
     def _forget_images(self) -> None:
-        left = KEPT_IMAGES
+        left = self.kept_images
         for i in range(len(self.turns) - 1, -1, -1):
             turn = self.turns[i]
             if isinstance(turn, ResultsTurn):
-                results = [_fewer_images(one, left) for one in turn.results]
-                left -= min(left, sum(len(one.images) for one in results))
+                results: list[ToolResult] = []
+                for one in reversed(turn.results):
+                    results.insert(0, _fewer_images(one, left))
+                    left -= len(results[0].images)
                 if results != turn.results:
                     self.turns[i] = ResultsTurn(results=results)
+            elif isinstance(turn, UserTurn) and turn.images:
+                images = turn.images[-left:] if left else []
+                left -= len(images)
+                self.turns[i] = turn.model_copy(update={"images": images})
 
 
 def _tokens(turn: Turn) -> float:
@@ -104,4 +112,6 @@ def _without_text(one: ToolResult) -> ToolResult:
 def _fewer_images(one: ToolResult, left: int) -> ToolResult:
     if len(one.images) <= left:
         return one
+    if left:
+        return one.model_copy(update={"images": one.images[-left:]})
     return one.model_copy(update={"text": f"{one.text}\n[the image is no longer shown]", "images": []})

@@ -9,8 +9,8 @@ from service.models.messages import Answer, Ask, ModelRefused, ResultsTurn, Tool
 from service.scaffolds.contract import Translated
 from service.scaffolds.loops import LoopEnd, LoopJob
 from service.scaffolds.prompts import prompt_for
-from service.scaffolds.tool_agent.calls import Calls, NoPython
-from service.scaffolds.tool_agent.conversation import DEFAULT_WINDOW, Conversation
+from service.scaffolds.tool_agent.calls import Calls, NoPython, offered
+from service.scaffolds.tool_agent.conversation import Conversation
 from service.scaffolds.tool_agent.prompt import EFFORTS, effort, system_prompt
 
 DEFAULT_TURNS = 200
@@ -28,25 +28,44 @@ class ToolAgentLoop:
     """See :class:`service.scaffolds.loops.Loop`."""
 
     async def run(self, job: LoopJob) -> LoopEnd:
-        return await _Work(job).to_the_end()
+        calls = Calls(job, offered(job))
+        return await Work(job, calls, Conversation(), system_prompt(job, calls.offered)).to_the_end()
 
 
-class _Work:
-    def __init__(self, job: LoopJob) -> None:
+class Work:
+    """One loop at work. One with further tools brings its own ``calls`` and changes what is asked."""
+
+    def __init__(self, job: LoopJob, calls: Calls, talk: Conversation, system: str) -> None:
         model = job.context.model
         assert model is not None  # checked by plan
-        self._job = job
-        self._calls = Calls(job)
-        self._talk = Conversation(window=model.context_window or DEFAULT_WINDOW)
-        self._system = system_prompt(job, self._calls.offered)
+        self.job = job
+        self.talk = talk
+        self._calls = calls
+        self._system = system
         self._effort = effort(job.context.settings, model).used
         self._empty = 0
+        talk.window = model.context_window or talk.window
+
+    async def first_turn(self) -> UserTurn:
+        return UserTurn(text=prompt_for(self.job.task, self.job.context).text)
+
+    async def asked(self) -> Ask:
+        """Return the next request. Only called for one whose answer is not recorded."""
+        settings = self.job.context.settings
+        return Ask(
+            self._system,
+            list(self.talk.turns),
+            [tool.spec for tool in self._calls.offered.values()],
+            max_output_tokens=settings.max_output_tokens,
+            temperature=settings.temperature,
+            effort=self._effort,
+        )
 
     async def to_the_end(self) -> LoopEnd:
-        self._talk.add(UserTurn(text=prompt_for(self._job.task, self._job.context).text))
-        most = self._job.context.settings.max_turns or DEFAULT_TURNS
+        most = self.job.context.settings.max_turns or DEFAULT_TURNS
         try:
             await self._calls.prepare()
+            self.talk.add(await self.first_turn())
             for turn in range(1, most + 1):
                 if (end := await self._turn(turn)) is not None:
                     return end
@@ -59,10 +78,10 @@ class _Work:
 
     async def _turn(self, turn: int) -> LoopEnd | None:
         answer = await self._ask(turn)
-        self._talk.add(answer)
+        self.talk.add(answer)
         if answer.calls:
             self._empty = 0
-            self._talk.add(ResultsTurn(results=await self._perform(turn, answer.calls)))
+            self.talk.add(ResultsTurn(results=await self._perform(turn, answer.calls)))
             return None
         return self._ended(answer)
 
@@ -74,39 +93,29 @@ class _Work:
         self._empty += 1
         if self._empty >= MAX_EMPTY:
             return LoopEnd("error", "empty_answers", answer.text, {"stop": answer.stop_detail})
-        self._talk.add(UserTurn(text=CUT if answer.stop == "length" else GO_ON))
+        self.talk.add(UserTurn(text=CUT if answer.stop == "length" else GO_ON))
         return None
 
     async def _ask(self, turn: int) -> Answer:
-        if self._talk.compact():
+        if self.talk.compact():
             await self._say_compacted(turn, "full")
         try:
             return await self._request(turn)
         except ModelRefused as error:
             # The estimate was too low: once more with half of it.
-            if error.type != "context_too_long" or not self._talk.compact(share=0.2):
+            if error.type != "context_too_long" or not self.talk.compact(share=0.2):
                 raise
         await self._say_compacted(turn, "refused")
         return await self._request(turn)
 
     async def _request(self, turn: int) -> Answer:
-        settings = self._job.context.settings
-        ask = Ask(
-            self._system,
-            list(self._talk.turns),
-            [tool.spec for tool in self._calls.offered.values()],
-            max_output_tokens=settings.max_output_tokens,
-            temperature=settings.temperature,
-            effort=self._effort,
-        )
-
         async def act() -> dict[str, Any]:
-            return (await self._job.model.ask(ask)).model_dump(mode="json")
+            return (await self.job.model.ask(await self.asked())).model_dump(mode="json")
 
-        return Answer.model_validate(await self._job.journal.step("model", f"turn-{turn}", act, _told))
+        return Answer.model_validate(await self.job.journal.step("model", f"turn-{turn}", act, _told))
 
     async def _say_compacted(self, turn: int, why: str) -> None:
-        tokens = int(self._talk.tokens())
+        tokens = int(self.talk.tokens())
 
         async def act() -> dict[str, Any]:
             return {"turn": turn, "why": why, "estimated_tokens": tokens}
@@ -115,7 +124,7 @@ class _Work:
             text = f"old tool results were dropped from the conversation ({value['estimated_tokens']} tokens are left)"
             return [Translated(EventType.AGENT_WARNING, {"text": text, **value})]
 
-        await self._job.journal.step("compact", f"turn-{turn}-{why}", act, tell)
+        await self.job.journal.step("compact", f"turn-{turn}-{why}", act, tell)
 
     async def _perform(self, turn: int, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """Do the calls of one answer: those that only read together, the others in their order."""
