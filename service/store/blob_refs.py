@@ -58,6 +58,12 @@ async def size_of(tx: Tx, owner_kind: str, owner_id: str, digest: str) -> int | 
     return (await tx.execute(select(blob_refs.c.size_bytes).where(owned).limit(1))).scalar_one_or_none()
 
 
+async def owned_size(tx: Tx, owner_kind: str, owner_id: str, digest: str) -> int | None:
+    """Return the bytes of a blob that this owner needs; None: it needs no such blob."""
+    owned = (blob_refs.c.owner_kind == owner_kind, blob_refs.c.owner_id == owner_id, blob_refs.c.digest == digest)
+    return (await tx.execute(select(blob_refs.c.size_bytes).where(*owned))).scalar_one_or_none()
+
+
 async def drop_old_uploads(tx: Tx, older_than: timedelta = UPLOADS_KEPT) -> int:
     """Forget uploads that are ``older_than`` (database's clock); what something was made of stays by that ref.
 

@@ -113,6 +113,14 @@ async def read(tx: Tx, run_id: str, after: int, limit: int, types: Iterable[str]
     return [Event(**{name: row[name] for name in names}) for row in rows.mappings()]
 
 
+async def of_source(tx: Tx, run_id: str, attempt: int, source: str, *, limit: int = 10) -> list[Event]:
+    """Return the first events of one source, in order. The caller checked the project."""
+    ours = (run_events.c.run_id == run_id, run_events.c.attempt == attempt, run_events.c.source == source)
+    rows = await tx.execute(select(run_events).where(*ours).order_by(run_events.c.source_offset).limit(limit))
+    names = Event.__dataclass_fields__
+    return [Event(**{name: row[name] for name in names}) for row in rows.mappings()]
+
+
 async def _store(tx: Tx, run_id: str, attempt: int, fence: int | None, events: list[_Encoded]) -> list[int]:
     head = (await tx.execute(_HEAD, {"run_id": run_id})).mappings().one_or_none()
     if head is None:
