@@ -7,49 +7,16 @@ that nothing changed on is stored once, however many batches refer to it.
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
-from service.domain.desktop import ActionResult, DesktopAction, DesktopState, Picture
+from service.desktop.performed import Encoded, Performed
+from service.domain.desktop import DesktopAction, Picture
 from service.store import blob_refs
 from service.store.database import Tx
 from service.store.events import BlobSink
 from service.store.fences import lock_run
 
 By = Literal["loop", "remote", "person"]
-
-
-class Encoded(Protocol):
-    """A picture as the desktop gave it: bounded, and what it says it is."""
-
-    @property
-    def format(self) -> Literal["png", "webp", "jpeg"]: ...
-    @property
-    def width(self) -> int: ...
-    @property
-    def height(self) -> int: ...
-    @property
-    def data(self) -> bytes: ...
-
-
-class Performed(Protocol):
-    """What came of a batch."""
-
-    @property
-    def state(self) -> DesktopState | None: ...
-    @property
-    def results(self) -> Sequence[ActionResult]: ...
-    @property
-    def images(self) -> Sequence[Encoded]: ...
-    @property
-    def before(self) -> Encoded | None: ...
-    @property
-    def shot(self) -> Encoded | None: ...
-    @property
-    def took_s(self) -> float: ...
-    @property
-    def error(self) -> str | None: ...
-    @property
-    def detail(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)

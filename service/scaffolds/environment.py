@@ -2,7 +2,8 @@
 
 import json
 
-from service.domain.agents import ScaffoldManifest
+from service.desktop.environment import SCREEN_ENVIRONMENT
+from service.domain.agents import SCREENS, ScaffoldManifest
 from service.domain.errors import Invalid
 from service.scaffolds.contract import PlanContext
 from service.scaffolds.media.placing import VARIABLE, media_fields, media_services
@@ -21,6 +22,7 @@ def base_environment(context: PlanContext) -> dict[str, str]:
         f"{PREFIX}INSTRUCTION_FILE": context.instruction_file,
         f"{PREFIX}DEADLINE_UNIX": str(context.deadline_unix),
         f"{PREFIX}SAMPLE": str(context.sample),
+        **(SCREEN_ENVIRONMENT if context.surface in SCREENS else {}),
         **({} if context.proxy is None else proxy_environment(context.proxy)),
         **_media_environment(context),
     }
