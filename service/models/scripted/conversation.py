@@ -37,6 +37,15 @@ class Request:
     """Chat Completions tells a stream's usage only when asked."""
     schema: Mapping[str, Any] | None = None
     """JSON schema that the answer's text must follow."""
+    computers: Sequence[str] = ()
+    """Vocabularies of the computer tool that is offered."""
+    failed: bool = False
+    """One of the results since the last answer is an error."""
+
+    @property
+    def acts(self) -> bool:
+        """Tell whether anything is offered that can be called."""
+        return bool(self.offers or self.computers) or self.code_mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +57,11 @@ class Use:
     arguments: dict[str, Any] | str
     """A string goes out as it is."""
     custom: bool = False
+    computer: bool = False
+    """OpenAI: an item of its own kind, whose fields are the arguments."""
+    checks: Sequence[Mapping[str, Any]] = ()
+    toolset: str = ""
+    """Anthropic: the set of tools that it is a member of."""
 
 
 @dataclass(frozen=True, slots=True)

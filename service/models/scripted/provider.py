@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
-from service.models.scripted import endpoints, outgoing
+from service.domain.errors import Invalid
+from service.models.scripted import endpoints, outgoing, strict
 from service.models.scripted.answering import answer
 from service.models.scripted.dialects import chat, others
 from service.models.scripted.endpoints import Endpoint
@@ -69,8 +70,13 @@ class Provider:
             return outgoing.whole(endpoint.wire.error(400, f"no scenario {exchange.scenario!r}"), 400)
         if not endpoint.converses:
             return _small(endpoint, body, exchange)
+        if (wrong := strict.wrong(endpoint.kind, body, exchange.headers)) is not None:
+            return outgoing.whole(endpoint.wire.error(400, wrong), 400)
         request = endpoint.read(body)
-        return answer(endpoint, request, scenario, self._fault(scenario, endpoint, body, exchange), exchange)
+        try:
+            return answer(endpoint, request, scenario, self._fault(scenario, endpoint, body, exchange), exchange)
+        except Invalid as error:
+            return outgoing.whole(endpoint.wire.error(400, f"{error.type}: {error.detail}"), 400)
 
     def _name(self, exchange: Exchange) -> str:
         """By the model's suffix, else by the key (what follows a dot only tells keys apart), else the default one."""
@@ -88,7 +94,7 @@ class Provider:
         request = endpoint.read(body)
         at = turn(scenario, request)
         for number, fault in enumerate(scenario.faults):
-            if fault.turn not in {None, at} or fault.tools not in {None, request.code_mode or bool(request.offers)}:
+            if fault.turn not in {None, at} or fault.tools not in {None, request.acts}:
                 continue
             # Not of the bytes: a program that writes an object's fields in any order (Codex) repeats the same request.
             digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).digest()

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from service.domain.desktop import SafetyCheck
 from service.domain.models import TokenUsage
 from service.domain.tasks import Strict
 
@@ -24,6 +25,18 @@ class ToolCall(Strict):
     """A string goes out as it is, also where it is no JSON."""
 
 
+class Computer(Strict):
+    """What is done with the computer, told in each vocabulary that an agent may ask for."""
+
+    payloads: dict[str, Annotated[list[dict[str, Any]], Field(min_length=1, max_length=64)]] = Field(min_length=1)
+    """Vocabulary → payloads as ``service.desktop.vocabularies`` writes them, or anything else. All are in one answer: one
+    call each, but one call with all their actions where a call takes several (``openai.computer``)."""
+    checks: list[SafetyCheck] = Field(default_factory=list[SafetyCheck])
+    """What the provider wants confirmed (OpenAI; of Gemini the first one's message)."""
+    after: Literal["ok", "error"] | None = None
+    """What the request's last results must say; else it is refused."""
+
+
 class Action(Strict):
     """One thing that an answer asks for; exactly one field is set."""
 
@@ -34,11 +47,13 @@ class Action(Strict):
     call: ToolCall | None = None
     """A tool by its name, offered or not."""
     say: str | None = None
+    computer: Computer | None = None
+    """By the computer tool that the agent offers; a request that offers none of its vocabularies is refused."""
 
     @model_validator(mode="after")
     def _one(self) -> Self:
-        if sum(value is not None for value in (self.run, self.write, self.call, self.say)) != 1:
-            raise ValueError("an action has exactly one of run, write, call, say")
+        if sum(value is not None for value in (self.run, self.write, self.call, self.say, self.computer)) != 1:
+            raise ValueError("an action has exactly one of run, write, call, say, computer")
         return self
 
 

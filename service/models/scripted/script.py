@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from service.domain.models import TokenUsage
-from service.models.scripted import fill, tools
+from service.models.scripted import computers, fill, tools
 from service.models.scripted.conversation import Reply, Request, Use
 from service.models.scripted.scenario import Action, Scenario, Stop
 
@@ -14,7 +14,7 @@ _ID = re.compile(r"(?:call|toolu)_s(\d{1,6})x")
 
 
 def reply(scenario: Scenario, request: Request) -> Reply:
-    """Return the answer of ``scenario`` to ``request``."""
+    """Return the answer of ``scenario`` to ``request``. Raises Invalid: the script has none to this request."""
     at = turn(scenario, request)
     model = request.model.partition("@")[0]
     body = json.dumps([scenario.name, model, at, request.answers, request.results, request.last_user[:2000]])
@@ -42,7 +42,7 @@ def turn(scenario: Scenario, request: Request) -> int:
 
 
 def _content(scenario: Scenario, request: Request, at: int, id_: str) -> tuple[str, list[Use], Stop]:
-    if not request.offers and not request.code_mode:
+    if not request.acts:
         return (*_spoken(scenario, request), scenario.final_stop) if not scenario.answers else _part(scenario, request)
     if request.last_user.strip() == "Warmup":
         return "Ready.", [], "end"
@@ -65,8 +65,15 @@ def _part(scenario: Scenario, request: Request) -> tuple[str, list[Use], Stop]:
 
 def _acted(step: Sequence[Action], request: Request, at: int, id_: str) -> tuple[str, list[Use]]:
     said = [action.say for action in step if action.say is not None]
-    uses = [tools.use(action, request, _call_id(at, n, id_)) for n, action in enumerate(step) if action.say is None]
-    return "\n".join(said), [use for use in uses if use is not None]
+    uses = [use for n, action in enumerate(step) for use in _uses(action, request, _call_id(at, n, id_))]
+    return "\n".join(said), uses
+
+
+def _uses(action: Action, request: Request, id_: str) -> list[Use]:
+    if action.computer is not None:
+        return computers.uses(action.computer, request, id_)
+    use = tools.use(action, request, id_) if action.say is None else None
+    return [use] if use is not None else []
 
 
 def _call_id(at: int, n: int, id_: str) -> str:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from service.models.scripted import computers
 from service.models.scripted.conversation import Offer, Reply, Request, Use
 from service.models.scripted.sse import data
 from service.models.scripted.tools import SUBMIT
@@ -19,16 +20,18 @@ def read(body: Mapping[str, Any]) -> Request:
     system = [joined(message.get("content")) for message in messages if message.get("role") in {"system", "developer"}]
     schema = mapping(mapping(mapping(body.get("response_format")).get("json_schema")).get("schema"))
     streaming = body.get("stream") is True
+    offers = [offer for tool in objects(body.get("tools")) if (offer := _offer(tool)) is not None]
     return Request(
         model=text(body.get("model")),
         streaming=streaming,
-        offers=[offer for tool in objects(body.get("tools")) if (offer := _offer(tool)) is not None],
+        offers=offers,
         results=[text(message.get("tool_call_id")) for message in messages if message.get("role") == "tool"],
         answers=sum(message.get("role") == "assistant" for message in messages),
         last_user=users[-1] if users else "",
         submit_by_command=SUBMIT in "".join([*system[:1], *users[:1]]),
         wants_usage=not streaming or mapping(body.get("stream_options")).get("include_usage") is True,
         schema=schema or None,
+        computers=computers.by_function(offers),
     )
 
 

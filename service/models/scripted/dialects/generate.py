@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from service.models.scripted import computers
 from service.models.scripted.conversation import Offer, Reply, Request
 from service.models.scripted.sse import data
 from service.models.scripted.values import joined, mapping, objects, text
@@ -24,6 +25,7 @@ def read(body: Mapping[str, Any]) -> Request:
     declared = [
         _offer(each) for tool in objects(body.get("tools")) for each in objects(tool.get("functionDeclarations"))
     ]
+    said = mapping(results[-1].get("response")) if results else {}
     return Request(
         model="",
         streaming=False,
@@ -32,6 +34,8 @@ def read(body: Mapping[str, Any]) -> Request:
         answers=sum(content.get("role") == "model" for content in contents),
         last_user=users[-1] if users else "",
         schema=mapping(config.get("responseJsonSchema") or config.get("responseSchema")) or None,
+        computers=computers.of_generate(body.get("tools")) + computers.by_function(declared),
+        failed="error" in said,
     )
 
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from service.models.scripted import computers
 from service.models.scripted.conversation import Offer, Reply, Request, Use
 from service.models.scripted.sse import named
 from service.models.scripted.tools import SUBMIT
@@ -19,15 +20,20 @@ def read(body: Mapping[str, Any]) -> Request:
     parts = [part for message in messages for part in objects(message.get("content"))]
     users = [joined(message.get("content")) for message in messages if message.get("role") == "user"]
     schema = mapping(mapping(mapping(body.get("output_config")).get("format")).get("schema"))
+    offers = [_offer(tool) for tool in objects(body.get("tools")) if "input_schema" in tool or "type" in tool]
     return Request(
         model=text(body.get("model")),
         streaming=body.get("stream") is True,
-        offers=[_offer(tool) for tool in objects(body.get("tools")) if "input_schema" in tool or "type" in tool],
+        offers=offers,
         results=[text(part.get("tool_use_id")) for part in parts if part.get("type") == "tool_result"],
         answers=sum(message.get("role") == "assistant" for message in messages),
         last_user=users[-1] if users else "",
         submit_by_command=SUBMIT in joined(body.get("system")) + "".join(users[:1]),
         schema=schema or None,
+        computers=computers.of_messages(body.get("tools")) + computers.by_function(offers),
+        failed=any(part.get("is_error") is True for part in objects(messages[-1].get("content")))
+        if messages
+        else False,
     )
 
 
@@ -91,7 +97,8 @@ def _block(kind: str, value: Any, *, full: bool) -> dict[str, Any]:
         return {"type": kind, "thinking": value if full else "", "signature": "c2NyaXB0ZWQ=" if full else ""}
     if kind == "text":
         return {"type": kind, "text": value if full else ""}
-    return {"type": kind, "id": value.id, "name": value.name, "input": value.arguments if full else {}}
+    member: dict[str, Any] = {"toolset_name": value.toolset} if value.toolset else {}
+    return member | {"type": kind, "id": value.id, "name": value.name, "input": value.arguments if full else {}}
 
 
 def _deltas(reply: Reply, kind: str, value: Any) -> Iterator[dict[str, Any]]:

@@ -1,8 +1,10 @@
 """OpenAI Responses, Codex's tools and code mode included."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from service.models.scripted import computers
 from service.models.scripted.conversation import Offer, Reply, Request
 from service.models.scripted.dialects import chat
 from service.models.scripted.dialects.responses_items import deltas, opened, output
@@ -10,8 +12,12 @@ from service.models.scripted.sse import named
 from service.models.scripted.tools import SUBMIT
 from service.models.scripted.values import joined, mapping, objects, text
 
-_RESULTS = {"function_call_output", "custom_tool_call_output", "local_shell_call_output", "shell_call_output"}
-_ANSWERS = {"message", "function_call", "custom_tool_call"}
+_RESULTS = {
+    "function_call_output", "custom_tool_call_output", "local_shell_call_output", "shell_call_output", "computer_call_output",
+}  # fmt: skip
+_ANSWERS = {"message", "function_call", "custom_tool_call", "computer_call"}
+_FAILED = re.compile(r"^Computer call \S+ failed:", re.MULTILINE)
+"""A picture cannot say that something went wrong; our own loops say it so."""
 _CREATED = 1_760_000_000
 
 error = chat.error
@@ -36,6 +42,8 @@ def read(body: Mapping[str, Any]) -> Request:
         last_user=users[-1] if users else "",
         submit_by_command=SUBMIT in text(body.get("instructions")) + "".join(users[:1]),
         schema=mapping(format_.get("schema")) or None,
+        computers=computers.of_responses(body.get("tools")) + computers.by_function(offers),
+        failed=bool(users) and entries[-1].get("role") == "user" and _FAILED.search(users[-1]) is not None,
     )
 
 

@@ -25,7 +25,7 @@ def opened(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return an item as it is before its first delta."""
     empty: dict[str, dict[str, Any]] = {
         "reasoning": {"summary": []}, "message": {"content": []}, "function_call": {"arguments": ""},
-        "custom_tool_call": {"input": ""},
+        "custom_tool_call": {"input": ""}, "computer_call": {},
     }  # fmt: skip
     status = {"status": "in_progress"} if "status" in item else {}
     return dict(item) | empty[item["type"]] | status
@@ -38,7 +38,7 @@ def deltas(item: Mapping[str, Any], reply: Reply) -> Iterator[dict[str, Any]]:
         yield from _reasoning(item["summary"][0]["text"], reply)
     elif kind == "message":
         yield from _message(item["content"][0], reply)
-    else:
+    elif kind != "computer_call":
         name, field = (
             ("function_call_arguments", "arguments") if kind == "function_call" else ("custom_tool_call_input", "input")
         )
@@ -72,6 +72,9 @@ def _text(text: str) -> dict[str, Any]:
 
 
 def _call(use: Use, id_: str) -> dict[str, Any]:
+    if use.computer and isinstance(use.arguments, dict):
+        head = {"id": id_, "type": "computer_call", "call_id": use.id, "status": "completed"}
+        return head | {"pending_safety_checks": list(use.checks)} | use.arguments
     arguments = use.arguments if isinstance(use.arguments, str) else json.dumps(use.arguments, ensure_ascii=False)
     head = {"id": id_, "call_id": use.id, "name": use.name, "status": "completed"}
     return head | (
