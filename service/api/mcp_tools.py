@@ -2,16 +2,16 @@
 
 import base64
 import binascii
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from service.api.client_messages import MessageRequest, send_message
 from service.api.drive_actions import ExecRequest, execute, list_files, read_file, write_file
 from service.api.driving import Driven
 from service.api.finishing import FinishRequest, finish
+from service.api.mcp_contract import Answered, Tool
+from service.api.mcp_desktop import DESKTOP_TOOLS
 from service.domain.errors import Invalid
 from service.domain.limits import MIB
 
@@ -41,31 +41,6 @@ class WriteArguments(_Arguments):
 class ListArguments(_Arguments):
     path: Annotated[str, Field(max_length=1024)] = ""
     """A folder below the workspace; empty: the workspace itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """What a tool says: text for the model, and the same as data."""
-
-    text: str
-    data: dict[str, Any]
-    is_error: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    description: str
-    arguments: type[BaseModel]
-    do: Callable[[Driven, Any], Awaitable[Answered]]
-
-    def parse(self, given: Any) -> BaseModel:
-        """Raises Invalid ``bad_arguments``."""
-        try:
-            return self.arguments.model_validate(given)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            where = ".".join(str(part) for part in first["loc"])
-            raise Invalid("bad_arguments", f"{where}: {first['msg']}") from error
 
 
 async def _exec(driven: Driven, given: ExecRequest) -> Answered:
@@ -117,15 +92,17 @@ TOOLS = {
     "read_file": Tool("Read a file of the workspace.", ReadArguments, _read),
     "write_file": Tool("Write a file of the workspace.", WriteArguments, _write),
     "list_files": Tool("List a folder of the workspace.", ListArguments, _list),
+    **DESKTOP_TOOLS,
     CLIENT: Tool("Ask the client who posted the task; only so many messages are answered.", MessageRequest, _message),
     "finish": Tool("End the run when the work is done. Nothing can be done afterwards.", FinishRequest, _finish),
 }
 
 
-def described(*, client: bool) -> list[dict[str, Any]]:
-    """Return the tools as ``tools/list`` has them; ``client``: whether there is one to ask."""
+def described(*, client: bool, screen: bool) -> list[dict[str, Any]]:
+    """Return the tools as ``tools/list`` has them; ``client``: whether there is one to ask; ``screen``: the same."""
+    left_out = {*(() if client else (CLIENT,)), *(() if screen else DESKTOP_TOOLS)}
     return [
         {"name": name, "description": tool.description, "inputSchema": tool.arguments.model_json_schema()}
         for name, tool in TOOLS.items()
-        if client or name != CLIENT
+        if name not in left_out
     ]

@@ -17,6 +17,7 @@ from service.api.mcp_tools import TOOLS, described
 from service.api.problems import clean
 from service.api.rendering import View, answer
 from service.api.resources.leases import Secret
+from service.api.screens import has_screen
 from service.domain.agents import Driver
 from service.domain.errors import Expected
 from service.store import tasks
@@ -57,6 +58,7 @@ async def mcp_of_run(
     async with state.db.reading() as tx:
         run = await remote_run(tx, caller, run_id)
         task = await tasks.get(tx, caller.project_id, run.task_id)
+        screen = await has_screen(tx, run)
     if body.id is None:
         return Response(status_code=202)
     if body.method == "initialize":
@@ -65,7 +67,7 @@ async def mcp_of_run(
         result = {}
     elif body.method == "tools/list":
         asks = task is not None and task.manifest.client is not None and run.driver is Driver.REMOTE
-        result = {"tools": described(client=asks)}
+        result = {"tools": described(client=asks, screen=screen)}
     elif body.method == "tools/call":
         return _answer(body, *await _called(Driven(state, caller, run_id, secret), body.params))
     else:
@@ -94,8 +96,7 @@ async def _called(driven: Driven, params: dict[str, Any]) -> tuple[dict[str, Any
     except Expected as error:
         text = f"{error.type}: {error.detail}" if error.detail else error.type
         return {"content": [{"type": "text", "text": text}], "isError": True}, None
-    content = [{"type": "text", "text": said.text}]
-    return {"content": content, "structuredContent": said.data, "isError": said.is_error}, None
+    return {"content": said.content, "structuredContent": said.data, "isError": said.is_error}, None
 
 
 def _error(code: int, message: str) -> dict[str, Any]:
