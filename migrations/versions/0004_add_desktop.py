@@ -1,0 +1,35 @@
+"""Create pauses of people's runs."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0004"
+down_revision = "0003"
+branch_labels = None
+depends_on = None
+
+TIME = sa.DateTime(timezone=True)
+NOW = sa.text("clock_timestamp()")
+
+
+def upgrade() -> None:
+    _create_pauses()
+
+
+def downgrade() -> None:
+    op.drop_table("pauses")
+
+
+def _create_pauses() -> None:
+    op.create_table(
+        "pauses",
+        sa.Column("run_id", sa.Text(), nullable=False),
+        sa.Column("attempt", sa.Integer(), nullable=False),
+        sa.Column("n", sa.Integer(), nullable=False),
+        sa.Column("project_id", sa.Text(), nullable=False),
+        sa.Column("created_at", TIME, server_default=NOW, nullable=False),
+        sa.Column("ended_at", TIME),
+        sa.ForeignKeyConstraint(["project_id"], ["projects.id"], name="fk_pauses_project_id_projects"),
+        sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name="fk_pauses_run_id_runs", ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("run_id", "attempt", "n", name="pk_pauses"),
+    )
