@@ -1,0 +1,162 @@
+"""The keyboard: names and characters to key codes of the live map, with spare codes for what the map lacks.
+
+Clients read the map when they are told that it changed, and late: a code that gets another meaning while presses of it are
+still on their way gives wrong characters. So codes are bound in one go, and none is bound anew within ``REUSE_S``.
+"""
+
+# pyright: reportMissingModuleSource=false
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+import keys as names
+from faults import Failed
+from pause import Pause
+from release import Hands
+from Xlib import XK, X
+from Xlib.display import Display
+from xlink import remapped, root_of
+
+FIRST_SPARE: Final = 186
+"""Chromium ignores spare codes below, or takes them for keys of its own (it really reloads the page)."""
+ROOM: Final = 48
+BOUND_S, REUSE_S, STROKE_S = 0.06, 0.3, 0.008
+_GROUP = 32
+_SHIFT, _CAPS = 0xFFE1, 0xFFE5
+
+for _group in ("xf86", "xkb", "publishing", "technical", "special", "currency"):
+    with suppress(ImportError):
+        XK.load_keysym_group(_group)
+_EXACT: Final[dict[str, int]] = {
+    name[3:]: value for name, value in vars(XK).items() if name.startswith("XK_") and isinstance(value, int)
+}
+_LOOSE: Final[dict[str, int]] = {}
+for _name, _value in _EXACT.items():
+    if len(_name) > 1:
+        _LOOSE.setdefault(names.squeezed(_name), _value)
+
+
+def keysym_of(key: str) -> int:
+    """Raises Failed ``unknown_key``."""
+    if len(key) == 1:
+        return names.of_character(key)
+    name = names.canonical(key)
+    found = _EXACT.get(name) or _EXACT.get(name.replace("XF86", "XF86_")) or _LOOSE.get(names.squeezed(name))
+    if not found:
+        raise Failed("unknown_key", f"no key is called {key!r}")
+    return found
+
+
+class Keyboard:
+    def __init__(self, link: Display, hands: Hands, pause: Pause) -> None:
+        self._link, self._hands, self._pause = link, hands, pause
+        self._first = link.display.info.min_keycode
+        self._used: dict[int, float] = {}
+        self._spare: list[int] = []
+        self._where: dict[int, tuple[int, bool]] = {}
+        """Of a keysym: the key's code, and whether Shift is needed."""
+        self._read()
+
+    def chord(self, keys: Sequence[str]) -> list[tuple[int, str]]:
+        """Return the codes to press for keys together, in order, Shift among them where a character needs it."""
+        keysyms = [keysym_of(key) for key in keys]
+        self._ready(keysyms)
+        pressed = list[tuple[int, str]]()
+        for keysym, key in zip(keysyms, keys, strict=True):
+            code, shifted = self._where[keysym]
+            shift = self._where[_SHIFT][0]
+            if shifted and all(code != shift for code, _ in pressed):
+                pressed.append((shift, "Shift_L"))
+            pressed.append((code, key))
+        return pressed
+
+    def press(self, keys: Sequence[str], times: int = 1) -> None:
+        chord = self.chord(keys)
+        for _ in range(times):
+            self._pause.check()
+            with self._hands.holding(chord):
+                self._link.flush()
+                self._pause.wait(STROKE_S)
+            self._pause.wait(STROKE_S)
+        self._link.sync()
+
+    def hold(self, keys: Sequence[str], seconds: float) -> None:
+        with self._hands.holding(self.chord(keys)):
+            self._link.flush()
+            self._pause.wait(seconds)
+
+    def down(self, keys: Sequence[str]) -> None:
+        for code, name in self.chord(keys):
+            self._hands.press(code, name)
+        self._link.sync()
+
+    def up(self, keys: Sequence[str]) -> None:
+        for code, _ in reversed(self.chord(keys)):
+            self._hands.let_go(code)
+        self._link.sync()
+
+    def type(self, text: str) -> None:
+        keysyms = names.of_text(text)
+        self._ready(())
+        if root_of(self._link).query_pointer().mask & X.LockMask:
+            self.press(["Caps_Lock"])
+        for piece, new in names.bursts(keysyms, set(self._where), min(ROOM, len(self._spare)) or 1):
+            self._bind(new)
+            self._strike(piece)
+
+    def _strike(self, keysyms: Sequence[int]) -> None:
+        shift = self._where[_SHIFT][0]
+        for start in range(0, len(keysyms), _GROUP):
+            self._pause.check()
+            for keysym in keysyms[start : start + _GROUP]:
+                code, shifted = self._where[keysym]
+                with self._hands.holding([(shift, "Shift_L"), (code, "")] if shifted else [(code, "")]):
+                    self._used[code] = time.monotonic()
+            self._link.sync()
+
+    def _ready(self, needed: Sequence[int]) -> None:
+        """Know the map as it is now, and have a code for each of these."""
+        if remapped(self._link):
+            self._read()
+        self._bind([keysym for keysym in dict.fromkeys(needed) if keysym not in self._where])
+
+    def _read(self) -> None:
+        table = self._link.get_keyboard_mapping(self._first, 256 - self._first)
+        self._where, self._spare = {}, []
+        for code, keysyms in enumerate(table, self._first):
+            if code >= FIRST_SPARE and names.is_spare(keysyms):
+                self._spare.append(code)
+            for shifted, keysym in enumerate(keysyms[:2]):
+                if keysym:
+                    self._where.setdefault(keysym, (code, bool(shifted)))
+        if _SHIFT not in self._where:
+            raise Failed("input_blocked", "the keyboard has no Shift key")
+
+    def _bind(self, keysyms: Sequence[int]) -> None:
+        if not keysyms:
+            return
+        chosen = sorted(self._spare, key=lambda code: self._used.get(code, 0.0))[: len(keysyms)]
+        if len(chosen) < len(keysyms):
+            raise Failed("unknown_key", "the keyboard has no key left for it")
+        latest = max(self._used.get(code, 0.0) for code in chosen)
+        self._pause.wait(max(0.0, latest + REUSE_S - time.monotonic()))
+        width = 4
+        table = dict(zip(chosen, keysyms, strict=True))
+        for first, run in _runs(sorted(table)):
+            self._link.change_keyboard_mapping(first, [(table[code],) * width for code in run])
+        self._link.sync()
+        remapped(self._link)
+        self._pause.wait(BOUND_S)
+        self._read()
+
+
+def _runs(codes: Sequence[int]) -> list[tuple[int, list[int]]]:
+    """Group neighbours: each change of the map is told to every client."""
+    found = list[tuple[int, list[int]]]()
+    for code in codes:
+        if found and found[-1][1][-1] == code - 1:
+            found[-1][1].append(code)
+        else:
+            found.append((code, [code]))
+    return found

@@ -1,0 +1,95 @@
+"""Windows as the window manager lists them. Titles are whatever programs say: bounded, and never more than text."""
+
+# pyright: reportMissingModuleSource=false
+from collections.abc import Sequence
+from typing import Any, Final
+
+from Xlib import X, Xatom, error
+from Xlib.display import Display
+from Xlib.protocol import event
+from Xlib.xobject.drawable import Window
+from xlink import root_of
+
+MOST_WINDOWS, MOST_TITLE, MOST_PROGRAM = 64, 512, 100
+Box = tuple[int, int, int, int]
+_BY_PAGER: Final = 2
+_LOST = (error.BadWindow, error.BadDrawable, error.BadMatch)
+
+
+class Windows:
+    def __init__(self, link: Display) -> None:
+        self._link = link
+        self._root = root_of(link)
+
+    def active(self) -> int:
+        """Return the number of the window that has the keyboard, 0 where none has."""
+        found = self._numbers("_NET_ACTIVE_WINDOW", 1)
+        return found[0] if found else 0
+
+    def active_title(self) -> str:
+        number = self.active()
+        return self._title(self._window(number)) if number else ""
+
+    def all(self) -> list[dict[str, Any]]:
+        active = self.active()
+        found = [self._described(number, active) for number in self._numbers("_NET_CLIENT_LIST", MOST_WINDOWS)]
+        return [window for window in found if window]
+
+    def of_program(self, program: str) -> int | None:
+        """Return the newest window of a program, by its class."""
+        for number in reversed(self._numbers("_NET_CLIENT_LIST", MOST_WINDOWS)):
+            if program in self._program(self._window(number)).lower():
+                return number
+        return None
+
+    def bring(self, number: int) -> None:
+        """Ask the window manager to bring a window to the front."""
+        atom = self._link.get_atom("_NET_ACTIVE_WINDOW")
+        data = (32, [_BY_PAGER, X.CurrentTime, 0, 0, 0])
+        message = event.ClientMessage(window=self._window(number), client_type=atom, data=data)
+        self._root.send_event(message, event_mask=X.SubstructureRedirectMask | X.SubstructureNotifyMask)
+        self._link.sync()
+
+    def _described(self, number: int, active: int) -> dict[str, Any] | None:
+        window = self._window(number)
+        try:
+            size = window.get_geometry()
+            place = self._root.translate_coords(window.id, 0, 0)
+        except _LOST:
+            return None
+        return {
+            "title": self._title(window),
+            "program": self._program(window),
+            "x": int(place.x),
+            "y": int(place.y),
+            "width": int(size.width),
+            "height": int(size.height),
+            "active": number == active,
+        }
+
+    def _window(self, number: int) -> Window:
+        return self._link.create_resource_object("window", number)
+
+    def _title(self, window: Window) -> str:
+        title = self._bytes(window, "_NET_WM_NAME") or self._bytes(window, "WM_NAME")
+        return _text(title)[:MOST_TITLE]
+
+    def _program(self, window: Window) -> str:
+        """Return the class: the second of two texts."""
+        return _text(self._bytes(window, "WM_CLASS").rstrip(b"\0").rpartition(b"\0")[2])[:MOST_PROGRAM]
+
+    def _bytes(self, window: Window, name: str) -> bytes:
+        try:
+            found = window.get_property(self._link.get_atom(name), X.AnyPropertyType, 0, MOST_TITLE)
+        except _LOST:
+            return b""
+        return bytes(found.value) if found is not None and found.format == 8 else b""
+
+    def _numbers(self, name: str, most: int) -> Sequence[int]:
+        found = self._root.get_property(self._link.get_atom(name), Xatom.WINDOW, 0, most)
+        return [int(number) for number in found.value] if found is not None and found.format == 32 else []
+
+
+def _text(value: bytes) -> str:
+    """Control characters could move a reader's terminal."""
+    return "".join(one if one.isprintable() else " " for one in value.decode(errors="replace"))
