@@ -9,13 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from service.api.driving import Action, Driven, bounded, shown
 from service.api.rendering import Timestamp, View
+from service.domain.cleaning import clean_str
 from service.domain.errors import Invalid
 from service.domain.ids import new_id
 from service.domain.limits import KIB, MIB
 from service.domain.paths import check_relative_path
 from service.lifecycle.bridge_frames import MAX_BODY, Frame
 from service.sandboxes.contract import WORKSPACE
-from service.store.cleaning import clean_str
 
 MOST_LISTED = 1000
 Text = Annotated[str, Field(max_length=128 * KIB)]

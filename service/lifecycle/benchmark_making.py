@@ -17,13 +17,13 @@ from service.domain.benchmarks import (
     manifest_of,
     outline_digest,
 )
+from service.domain.cleaning import is_clean
 from service.domain.errors import Invalid
 from service.domain.tasks import FileRef, TaskManifest
 from service.graders import registry as graders
 from service.store import benchmarks
 from service.store.blob_refs import project_sizes
 from service.store.catalogue import NAMED_MISSING, storable
-from service.store.cleaning import is_clean
 from service.store.database import Tx
 from service.store.rows import BenchmarkRow
 from service.store.task_batches import create_many

@@ -8,6 +8,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, cast
 
+from service.domain.cleaning import clean_str, is_clean
 from service.domain.errors import Fault
 from service.domain.events import EventType, NewEvent
 from service.domain.limits import MIB
@@ -15,7 +16,6 @@ from service.lifecycle.context import Context
 from service.scaffolds.contract import Translated
 from service.scaffolds.loops import Act, JournalFull, Tell, silent
 from service.store import events, output
-from service.store.cleaning import clean_str, is_clean
 from service.store.database import Tx, retrying
 from service.store.rows import AttemptRow
 

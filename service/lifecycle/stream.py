@@ -8,6 +8,7 @@ launcher, hence the program. Past the run's budget bytes are only kept raw and c
 import asyncio
 import contextlib
 
+from service.domain.cleaning import clean_str, clean_text
 from service.domain.limits import MIB
 from service.domain.run_states import Flag
 from service.lifecycle.agent_lines import AgentReader
@@ -16,7 +17,6 @@ from service.lifecycle.recorder import Batch, Budget, Recorder
 from service.lifecycle.work import Work
 from service.sandboxes.contract import Exited, LauncherLost, Sandbox
 from service.store import output, runs
-from service.store.cleaning import clean_str, clean_text
 from service.store.database import Tx, retrying
 from service.store.fences import check_fence
 from service.store.rows import AttemptRow

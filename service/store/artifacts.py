@@ -7,9 +7,9 @@ from typing import Any
 from sqlalchemy import func, select
 
 from service.domain.artifacts import ArtifactEntry, Deliverable
+from service.domain.cleaning import clean_str
 from service.domain.errors import Invalid
 from service.store.blob_refs import add_refs
-from service.store.cleaning import clean_str
 from service.store.database import Tx
 from service.store.fences import lock_run
 from service.store.paging import MAX_LIMIT

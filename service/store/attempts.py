@@ -4,6 +4,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, RowMapping, func, select
 
+from service.domain.cleaning import clean_json
 from service.domain.events import EventType
 from service.domain.run_states import (
     ATTEMPT_PHASE,
@@ -16,7 +17,6 @@ from service.domain.run_states import (
 )
 from service.store import tokens
 from service.store.claims import claim
-from service.store.cleaning import clean_json
 from service.store.database import Tx
 from service.store.fences import check_fence, lock_attempt, lock_run
 from service.store.phases import append_own, change_phase, touch

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from service.store.cleaning import clean_json, clean_str
+from service.domain.cleaning import clean_json, clean_str
 from service.store.database import Tx
 from service.store.tables import audit_log
 

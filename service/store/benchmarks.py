@@ -8,11 +8,11 @@ from sqlalchemy import ColumnElement, bindparam, exists, func, select
 from sqlalchemy.dialects.postgresql import JSONB, insert
 
 from service.domain.benchmarks import BenchmarkHead, BenchmarkItem
+from service.domain.cleaning import clean_json
 from service.domain.errors import Conflict, Invalid
 from service.domain.ids import new_id
 from service.domain.run_states import Phase
 from service.store.catalogue import storable
-from service.store.cleaning import clean_json
 from service.store.database import Tx
 from service.store.listing import Listing, one_of, sorts_by
 from service.store.paging import Sort, fetch_page

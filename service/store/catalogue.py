@@ -8,10 +8,10 @@ from pydantic_core import PydanticSerializationError
 from sqlalchemy import RowMapping, Table, select
 from sqlalchemy.dialects.postgresql import insert
 
+from service.domain.cleaning import is_clean
 from service.domain.errors import Invalid
 from service.domain.tasks import FileRef
 from service.store.blob_refs import add_refs, project_sizes
-from service.store.cleaning import is_clean
 from service.store.database import Tx
 
 NAMED_MISSING = 1000

@@ -6,8 +6,8 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
 
+from service.domain.cleaning import clean_json
 from service.store.blob_refs import add_refs
-from service.store.cleaning import clean_json
 from service.store.database import Tx
 from service.store.rows_models import ClientFactsRow
 from service.store.tables_models import client_facts

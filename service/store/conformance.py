@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import insert
 
-from service.store.cleaning import clean_json
+from service.domain.cleaning import clean_json
 from service.store.database import Tx
 from service.store.rows_models import ConformanceRow
 from service.store.tables import scaffolds

@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy import func, select
 
+from service.domain.cleaning import clean_json, clean_str
 from service.domain.errors import Invalid
-from service.store.cleaning import clean_json, clean_str
 from service.store.database import Tx
 from service.store.paging import MAX_LIMIT
 from service.store.rows import CriterionRow, Slice

@@ -5,9 +5,9 @@ from typing import Any
 
 from sqlalchemy import update
 
+from service.domain.cleaning import clean_str
 from service.domain.models import CostBasis, TokenUsage
 from service.domain.run_states import Flag
-from service.store.cleaning import clean_str
 from service.store.database import Tx
 from service.store.fences import lock_run
 from service.store.notifications import RUNS

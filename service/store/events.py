@@ -13,12 +13,12 @@ from typing import Any, Protocol, cast
 import psycopg
 from sqlalchemy import RowMapping, select, text
 
+from service.domain.cleaning import clean_str, encode_payload
 from service.domain.errors import FenceLost, NotFound
 from service.domain.events import EVENT_VERSION, Event, EventType, NewEvent
 from service.domain.limits import OUTPUT_EVENT_BYTES, PAYLOAD_BYTES
 from service.domain.run_states import AttemptState
 from service.store.blob_refs import add_refs
-from service.store.cleaning import clean_str, encode_payload
 from service.store.database import Tx
 from service.store.fences import lock_run
 from service.store.tables import run_events

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import RowMapping, func, select
 from sqlalchemy.dialects.postgresql import insert
 
+from service.domain.cleaning import clean_json
 from service.domain.errors import NotFound
 from service.domain.events import EventType, NewEvent
 from service.domain.ids import new_id
@@ -16,7 +17,6 @@ from service.domain.verdicts import ENDED_VERDICTS, Verdict, VerdictState, outco
 from service.domain.webhooks import HookEvent
 from service.store import criteria, events
 from service.store.announcements import announce
-from service.store.cleaning import clean_json
 from service.store.database import Tx
 from service.store.fences import lock_run
 from service.store.notifications import GRADINGS, RUNS

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import bindparam, func, select
 from sqlalchemy.dialects.postgresql import JSONB, insert
 
-from service.store.cleaning import clean_json
+from service.domain.cleaning import clean_json
 from service.store.database import Tx
 from service.store.notifications import QUEUE
 from service.store.phases import notify

@@ -11,8 +11,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, func, select
 from sqlalchemy.dialects.postgresql import insert
 
+from service.domain.cleaning import clean_json
 from service.domain.errors import Invalid
-from service.store.cleaning import clean_json
 from service.store.database import Tx
 from service.store.tables import idempotency_keys as keys
 

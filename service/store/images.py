@@ -5,13 +5,13 @@ from typing import Any
 from sqlalchemy import case, exists, or_, select
 from sqlalchemy.dialects.postgresql import insert
 
+from service.domain.cleaning import clean_json
 from service.domain.errors import Conflict
 from service.domain.ids import new_id
 from service.domain.images import ImageContent, ImageState
 from service.domain.run_states import Phase
 from service.store import credentials
 from service.store.blob_refs import add_refs, drop_refs
-from service.store.cleaning import clean_json
 from service.store.database import Tx
 from service.store.listing import Listing, one_of, sorts_by
 from service.store.notifications import IMAGES

@@ -13,13 +13,13 @@ from typing import Any
 from sqlalchemy import ColumnElement, Executable, RowMapping, Select, bindparam, case, func, select
 from sqlalchemy.dialects.postgresql import insert
 
+from service.domain.cleaning import clean_json, clean_str
 from service.domain.errors import Gone, NotFound
 from service.domain.events import EventType, NewEvent
 from service.domain.models import CostBasis, TokenUsage
 from service.domain.run_states import AttemptState, Flag
 from service.store import events
 from service.store.blob_refs import add_refs
-from service.store.cleaning import clean_json, clean_str
 from service.store.database import Tx
 from service.store.phases import touch
 from service.store.request_bodies import OWNER as BODIES_OWNER

@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlalchemy import func, select
 
+from service.domain.cleaning import clean_json
 from service.domain.errors import Conflict
 from service.domain.models import ModelSpec
-from service.store.cleaning import clean_json
 from service.store.database import Tx
 from service.store.entries import Entries
 from service.store.listing import Listing, one_of, sorts_by

@@ -8,12 +8,12 @@ from typing import Any
 from sqlalchemy import RowMapping, and_, exists, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 
+from service.domain.cleaning import clean_json
 from service.domain.ids import new_id
 from service.domain.operations import ENDED_OPERATIONS, MAX_LOG_CHARS, MAX_LOG_LINES, OperationState
 from service.domain.webhooks import HookEvent
 from service.store.announcements import announce
 from service.store.blob_refs import drop_refs
-from service.store.cleaning import clean_json
 from service.store.database import Tx
 from service.store.listing import Listing, one_of, sorts_by
 from service.store.notifications import OPERATIONS

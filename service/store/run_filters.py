@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, cast, func, or_, select
 from sqlalchemy.dialects.postgresql import JSONB
 
-from service.store.cleaning import clean_str
+from service.domain.cleaning import clean_str
 from service.store.listing import Condition, sorts_by
 from service.store.paging import Sort
 from service.store.rows import RunFilter

@@ -10,12 +10,12 @@ from typing import Any
 
 from sqlalchemy import RowMapping, func, select
 
+from service.domain.cleaning import clean_json, clean_str
 from service.domain.errors import Gone, NotFound
 from service.domain.events import EventType, NewEvent
 from service.domain.run_states import AttemptState
 from service.store import events
 from service.store.blob_refs import add_refs
-from service.store.cleaning import clean_json, clean_str
 from service.store.database import Tx
 from service.store.fences import lock_run
 from service.store.phases import touch

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import Field
 
+from service.domain.cleaning import clean_str
 from service.domain.errors import Conflict, Invalid, NotFound, Unavailable
 from service.domain.models import ModelSpec
 from service.domain.tasks import Strict
@@ -20,7 +21,6 @@ from service.lifecycle.own_side import own_headers, reach_of
 from service.models.clients import client_for
 from service.models.messages import Answer, Ask, GatewayAway, ModelClient, Reach, UserTurn
 from service.store import client_facts, run_models, tasks
-from service.store.cleaning import clean_str
 from service.store.client_facts import NewFacts, Recipe
 from service.store.database import Tx
 from service.store.rows import TaskRow

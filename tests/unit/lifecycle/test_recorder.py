@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from service.domain.cleaning import clean_text
 from service.domain.events import EventType, NewEvent
 from service.lifecycle.raw_log import Spool
 from service.lifecycle.recorder import Budget, Recorder
 from service.sandboxes.contract import Frame
-from service.store.cleaning import clean_text
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.store.cleaning import MAX_DEPTH, clean_json, clean_str, clean_text, encode_payload, is_clean
+from service.domain.cleaning import MAX_DEPTH, clean_json, clean_str, clean_text, encode_payload, is_clean
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**62), 2**62) | st.floats() | st.text(st.characters()),
