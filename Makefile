@@ -16,7 +16,7 @@ PYTEST_FAST := $(PYTEST) -q -n 2 --dist loadfile $(FAST)
 PYTEST_WAITING := $(PYTEST) -q -n 3 --dist loadfile $(WAITING)
 PYTEST_WHOLE := $(PYTEST) $(WHOLE)
 
-.PHONY: help setup engine browser postgres check static test test-all demo serve bench mutants images record-fixtures compose schema lock faults clean
+.PHONY: help setup engine browser postgres check static test test-all demo demo-desktop serve bench mutants images record-fixtures compose schema lock faults clean
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -59,6 +59,9 @@ test-all: static images browser postgres ## `test` and the slow and load series
 
 demo: images ## start the service, run real tasks, print events, verdicts and deliverables
 	$(BIN)/workstead demo
+
+demo-desktop: images ## an agent works on a desktop, live in the browser
+	$(BIN)/workstead demo-desktop
 
 serve: images ## the whole service on this machine
 	$(BIN)/workstead serve

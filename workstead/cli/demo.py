@@ -17,7 +17,7 @@ import typer
 
 from workstead.aio import AsyncClient
 from workstead.cli.common import FAILED, fail, in_words, line
-from workstead.cli.demo_model import add_models, scripted_models
+from workstead.cli.demo_model import add_models, scripted_models, solving
 from workstead.cli.engine import Engine
 from workstead.cli.leftovers import leftovers
 from workstead.cli.run import agent_of, report, submit
@@ -68,7 +68,7 @@ def demo(output: Output = Path("demo_output"), attach: Attach = False) -> None:
     if not (ROOT / "demo" / "tasks").is_dir():
         raise fail(f"the demo's tasks are part of the source tree; there is no {ROOT / 'demo'}")
     started = time.monotonic()
-    folder = _new_folder(output)
+    folder = new_folder(output)
     with tempfile.TemporaryDirectory(prefix="workstead-demo-tasks-") as made:
         tasks = make_tasks(Path(made))
         with service(attach, folder) as there, _models(attach, folder) as model_url:
@@ -88,7 +88,7 @@ def _models(attach: bool, folder: Path) -> Generator[str | None]:
         line("without the agents that need a model: theirs would be on this machine's loopback")
         yield None
         return
-    with scripted_models(SOLVER, folder) as url:
+    with scripted_models(solving(SOLVER), folder) as url:
         yield url
 
 
@@ -96,7 +96,7 @@ def _agents(model_url: str | None) -> dict[str, DemoAgent]:
     return {label: made_of for label, made_of in AGENTS.items() if made_of.model is None or model_url is not None}
 
 
-def _new_folder(output: Path) -> Path:
+def new_folder(output: Path) -> Path:
     """Return ``output`` made new; earlier demos' output is kept beside it under a number."""
     folder, number = output.absolute(), 1
     while folder.exists():

@@ -1,13 +1,10 @@
-"""The demo's model: a scripted provider whose model writes the demo's solver into the workspace and runs it.
-
-The agents are the real programs; what they are told by their model is a script, so that the demo needs no key.
-"""
+"""The demos' models: a scripted provider, so that no key is needed. The agents are the real programs."""
 
 import json
 import socket
 import subprocess
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,10 +28,10 @@ class ProviderFailed(WorksteadError):
 
 
 @contextmanager
-def scripted_models(solver: Path, folder: Path) -> Generator[str]:
-    """Run the provider; give its URL. ``solver``: the program that the model writes; ``folder`` gets its script and log."""
+def scripted_models(scenario: str, folder: Path) -> Generator[str]:
+    """Run the provider; give its URL. ``scenario``: as TOML, named ``demo``; ``folder`` gets it and the provider's log."""
     script = folder / "scripted-model.toml"
-    script.write_text(scenario(solver), encoding="utf-8")
+    script.write_text(scenario, encoding="utf-8")
     port = _free_port()
     argv = command("scripted-provider", "--port", str(port), "--scenarios", str(script), "--scenario", SCENARIO)
     with (folder / "scripted-model.log").open("wb") as log:
@@ -51,17 +48,17 @@ def scripted_models(solver: Path, folder: Path) -> Generator[str]:
             process.wait()
 
 
-def scenario(solver: Path) -> str:
-    """Return the script as TOML: write the program's files, run it, say that it is done."""
+def solving(solver: Path) -> str:
+    """Return a script as TOML: write the program's files, run it, say that it is done."""
     writes = [{"write": {"path": f"{FOLDER}/{p.name}", "text": p.read_text()}} for p in sorted(solver.glob("*.py"))]
     run = f"cd {FOLDER} && PYTHONDONTWRITEBYTECODE=1 python3 solve.py /workspace /workspace/output"
     steps: list[Any] = [{"run": "ls -la /workspace"}, *writes, {"run": run}]
     return f"[[scenario]]\nname = {_toml(SCENARIO)}\nfinal = {_toml('The report is in the output folder.')}\nsteps = {_toml(steps)}\n"
 
 
-async def add_models(client: AsyncClient, url: str) -> None:
+async def add_models(client: AsyncClient, url: str, models: Mapping[str, Mapping[str, str]] = MODELS) -> None:
     """Enter the scripted models into the catalogue, with the key that picks the script."""
-    for name, fields in MODELS.items():
+    for name, fields in models.items():
         base = f"{url}/v1" if fields["dialect"] == "openai" else url
         spec = {"name": name, "provider": "scripted", "base_url": base, **fields}
         known = [model async for model in client.models.list({"name": name})]

@@ -1,0 +1,141 @@
+"""Work done on a real screen by simulated input: through each provider's wire format, and by a loop outside."""
+
+import base64
+import io
+import json
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+from PIL import Image
+
+from demo.desktop.scenario import scenario
+from demo.desktop.scripts import FORM, LETTER, PRICE_UPDATE, SENTENCE, Step
+from tests.journeys.jobs import Record, make_task, record, submit
+from tests.journeys.models import Lab, lab
+from tests.journeys.stack import Stack, wait_until
+
+pytestmark = pytest.mark.timeout(600)
+PRICES = Path("demo/desktop/tasks/price-update/visible/prices.csv")
+FORM_PAGE = Path(__file__).parent.parent / "data" / "order_form.html"
+UPDATED = [["item", "price"], ["apple", 1.75], ["pear", 2.25], ["quince", 3.1]]
+LIMITS = {"wall_clock_s": 400, "disk_bytes": 512 << 20}
+VOCABULARIES = {
+    "anthropic.20250124": ("anthropic", "claude-haiku-4-5"),
+    "anthropic.20251124": ("anthropic", "claude-sonnet-4-6"),
+    "anthropic.computer_toolset_20260801": ("anthropic", "claude-opus-5"),
+    "openai.computer_use_preview": ("openai", "computer-use-preview"),
+    "openai.computer": ("openai", "gpt-5.5"),
+    "gemini.3_5": ("gemini", "gemini-3.5-pro"),
+    "workstead.unified": ("openai", "some-open-model"),
+}
+"""Vocabulary → dialect and a model that is asked in it."""
+EACH_PROVIDER = ("anthropic.20251124", "openai.computer", "gemini.3_5")
+
+
+@pytest.fixture(name="screens", scope="module")
+def _screens() -> Iterator[Lab]:
+    with lab() as running:
+        yield running
+
+
+def price_task(stack: Stack) -> str:
+    return make_task(stack, {"prices.csv": PRICES.read_bytes()}, LIMITS, instruction="Update the price.", graders=[])
+
+
+def start(screens: Lab, vocabulary: str, task: str, steps: Sequence[Step], **settings: Any) -> str:
+    """Submit a run whose model does ``steps`` in this vocabulary."""
+    dialect, upstream = VOCABULARIES[vocabulary]
+    name = vocabulary.replace(".", "-").replace("_", "-").lower()
+    model = screens.model(dialect, scenario(name, steps), upstream_id=upstream)
+    return submit(screens.stack, task, screens.agent("computer-use@latest", model, **settings))
+
+
+def artifact(stack: Stack, run_id: str, path: str) -> bytes:
+    answer = stack.http.get(f"/v1/runs/{run_id}/artifacts/{path}")
+    assert answer.status_code == 200, answer.text
+    return answer.content
+
+
+def cells(data: bytes) -> list[list[Any]]:
+    return [[cell.value for cell in row] for row in openpyxl.load_workbook(io.BytesIO(data)).worksheets[0].rows]
+
+
+def check_record(found: Record, vocabulary: str | None) -> None:
+    """Check what every run with a screen keeps of what was done there."""
+    batches = found.of("desktop.action")
+    assert batches
+    assert all(batch["payload"].get("after") for batch in batches)
+    actions = [action for batch in batches for action in batch["payload"]["actions"]]
+    if vocabulary is not None:
+        assert {action["raw"]["vocabulary"] for action in actions} == {vocabulary}
+    assert any("Calc" in str(batch["payload"]["title"]) for batch in batches)
+
+
+def test_a_price_list_through_each_providers_wire_format(screens: Lab) -> None:
+    task = price_task(screens.stack)
+    runs = {one: start(screens, one, task, PRICE_UPDATE) for one in EACH_PROVIDER}
+    for vocabulary, run_id in runs.items():
+        found = record(screens.stack, run_id, 400)
+        assert found.run["ended_because"] == "completed", (vocabulary, found.run)
+        assert found.run["attempt"] == 1
+        assert cells(artifact(screens.stack, run_id, "output/result.xlsx")) == UPDATED, vocabulary
+        check_record(found, vocabulary)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("vocabulary", sorted(set(VOCABULARIES) - set(EACH_PROVIDER)))
+def test_a_price_list_in_every_other_vocabulary(screens: Lab, vocabulary: str) -> None:
+    run_id = start(screens, vocabulary, price_task(screens.stack), PRICE_UPDATE)
+    found = record(screens.stack, run_id, 400)
+    assert found.run["ended_because"] == "completed", found.run
+    assert cells(artifact(screens.stack, run_id, "output/result.xlsx")) == UPDATED
+    check_record(found, vocabulary)
+
+
+def test_a_form_in_the_browser_and_a_letter_in_writer(screens: Lab) -> None:
+    form = make_task(screens.stack, {"form.html": FORM_PAGE.read_bytes()}, LIMITS, graders=[])
+    letter = make_task(screens.stack, {}, LIMITS, graders=[])
+    runs = [
+        start(screens, "anthropic.20251124", form, FORM),
+        start(screens, "gemini.3_5", letter, LETTER),
+    ]
+    assert [record(screens.stack, run_id, 400).run["ended_because"] for run_id in runs] == ["completed", "completed"]
+    sent = json.loads(artifact(screens.stack, runs[0], "output/order.json"))
+    assert sent == {"name": "Ada", "count": "3", "gift": "on", "size": "large"}
+    with zipfile.ZipFile(io.BytesIO(artifact(screens.stack, runs[1], "output/letter.odt"))) as document:
+        assert SENTENCE in document.read("content.xml").decode()
+
+
+def drive(stack: Stack, run_id: str, steps: Sequence[Step]) -> Mapping[str, Any]:
+    """Do the steps from outside, as a client does; return the last answer."""
+    wait_until("the run is ready", lambda: any(e["type"] == "run.ready" for e in stack.events(run_id)))
+    headers = {"Workstead-Lease": stack.call("POST", f"/v1/runs/{run_id}/claim", json={"holder": "a loop"})["lease"]}
+    last: dict[str, Any] = {}
+    for step in steps:
+        body = {"actions": list(step), "settle": {"quiet_s": 0.6}}
+        last = stack.call("POST", f"/v1/runs/{run_id}/desktop/actions", json=body, headers=headers, timeout=120)
+        assert [r["error"] for r in last["results"]] == [None] * len(step), last
+    stack.call("POST", f"/v1/runs/{run_id}/finish", json={"status": "success"}, headers=headers)
+    return last
+
+
+def remote_agent(stack: Stack) -> str:
+    body = {"scaffold": "remote@latest", "settings": {"surface": "desktop"}}
+    return str(stack.call("POST", "/v1/agents", json=body)["id"])
+
+
+def test_a_price_list_by_a_loop_outside(screens: Lab) -> None:
+    stack = screens.stack
+    run_id = submit(stack, price_task(stack), remote_agent(stack))
+    last = drive(stack, run_id, PRICE_UPDATE)
+    picture = Image.open(io.BytesIO(base64.b64decode(last["screenshot"]["data_base64"])))
+    assert picture.size == (1280, 800)
+    assert "result.xlsx" in last["state"]["title"]
+    found = record(stack, run_id, 400)
+    assert found.run["ended_because"] == "completed"
+    assert cells(artifact(stack, run_id, "output/result.xlsx")) == UPDATED
+    check_record(found, None)
