@@ -4,6 +4,7 @@ import sys
 
 from tests.bench.code_tests import code_tests, code_tests_isolated
 from tests.bench.collecting import collect
+from tests.bench.desktop_runs import desktop_runs
 from tests.bench.executing import exec_
 from tests.bench.gateway import gateway
 from tests.bench.importing import import_
@@ -15,7 +16,7 @@ from tests.bench.streaming import stream
 BENCHES = {
     "start": start, "start_cold": start_cold, "exec": exec_, "stream": stream, "idle": idle, "overhead": overhead,
     "import": import_, "gateway": gateway, "poll": poll, "collect": collect,
-    "code_tests": code_tests, "code_tests_isolated": code_tests_isolated,
+    "code_tests": code_tests, "code_tests_isolated": code_tests_isolated, "desktop_runs": desktop_runs,
 }  # fmt: skip
 
 
