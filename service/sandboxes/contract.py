@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from service.domain.artifacts import Deliverable
 from service.domain.errors import Fault
@@ -52,6 +52,9 @@ class ToolFailed(SandboxError):
     """A tool call could not be done inside (no such file, no such program, over a size limit)."""
 
 
+Confinement = Literal["default", "desktop"]
+
+
 @dataclass(frozen=True, slots=True)
 class SandboxSpec:
     """What a sandbox is made from. ``key()`` tells which warm sandboxes can serve it."""
@@ -65,11 +68,13 @@ class SandboxSpec:
     in_memory: bool = False
     """The workspace is memory, counted against the memory limit, and begins empty. Such a sandbox is cheaper to make,
     is never collected and cannot be attached again."""
+    confinement: Confinement = "default"
+    """``desktop``: programs may make namespaces of users, processes and network, as a browser's own sandbox needs."""
 
     def key(self) -> str:
         names = ("memory_bytes", "cpus", "pids", "disk_bytes", "inodes", "shm_bytes")
         sizes = {n: getattr(self.limits, n) for n in names}
-        return canonical_digest([self.environment, self.kit, self.runtime, sizes, self.in_memory])
+        return canonical_digest([self.environment, self.kit, self.runtime, sizes, self.in_memory, self.confinement])
 
 
 @dataclass(frozen=True, slots=True)

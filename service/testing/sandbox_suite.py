@@ -6,6 +6,7 @@ the others need the fences of an operating system. It ships with the package, so
 
 from service.testing.sandbox_bench import Bench, Check
 from service.testing.sandbox_checks_collect import COLLECT
+from service.testing.sandbox_checks_confinement import CONFINEMENT
 from service.testing.sandbox_checks_fences import FENCES
 from service.testing.sandbox_checks_life import LIFE
 from service.testing.sandbox_checks_limits import LIMITS
@@ -13,4 +14,6 @@ from service.testing.sandbox_checks_tools import TOOLS
 
 __all__ = ["SUITE", "Bench", "Check"]
 
-SUITE: tuple[Check, ...] = tuple(c for table in (LIFE, TOOLS, COLLECT, FENCES, LIMITS) for c in table.checks)
+SUITE: tuple[Check, ...] = tuple(
+    c for table in (LIFE, TOOLS, COLLECT, FENCES, CONFINEMENT, LIMITS) for c in table.checks
+)

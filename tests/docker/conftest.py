@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from service.sandboxes.contract import SandboxBackend, SandboxSpec
+from service.sandboxes.contract import Confinement, SandboxBackend, SandboxSpec
 from service.sandboxes.docker import loopdev, mounts
 from service.sandboxes.docker.backend import DockerBackend
 from service.testing.sandbox_bench import SMALL
@@ -46,14 +46,17 @@ async def must_offer(backend: SandboxBackend, runtime: str) -> None:
         missing(f"{runtime}: {check.reason}")
 
 
-async def bench_on(backend: DockerBackend, runtime: str) -> Bench:
+async def bench_on(
+    backend: DockerBackend, runtime: str, image: str = "base", confinement: Confinement = "default"
+) -> Bench:
     """Give a bench on a runtime; skip (in CI: fail) where the engine offers it but the self-test does not."""
     await must_offer(backend, runtime)
 
     async def reopen() -> SandboxBackend:
         return DockerBackend(backend.data_dir, backend.deployment, runtimes=[runtime])
 
-    return Bench(backend, SandboxSpec(await backend.resolve_image("base"), limits=SMALL, runtime=runtime), reopen)
+    environment = await backend.resolve_image(image)
+    return Bench(backend, SandboxSpec(environment, limits=SMALL, runtime=runtime, confinement=confinement), reopen)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -1,16 +1,16 @@
 """Keeps the browser of surface ``browser`` on the screen: one that ends is started again, not endlessly often."""
 
 import fcntl
-import subprocess
 import sys
 import time
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import session  # noqa: E402
-import xscreen  # noqa: E402
+import session
+import xscreen
 
 MOST_STARTS, WITHIN_S = 5, 60.0
 FIRST_PAUSE_S, MOST_PAUSE_S = 0.25, 8.0
@@ -49,10 +49,8 @@ def keep() -> None:
     pace = Pace()
     while session.answers():
         pace.started(time.monotonic())
-        try:
+        with suppress(session.SessionFailed):  # counted like one that ended at once
             session.start(BROWSER).wait()
-        except session.SessionFailed:
-            pass  # counted like one that ended at once
         now = time.monotonic()
         if pace.exhausted(now):
             _say(_GIVEN_UP)

@@ -12,7 +12,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -100,7 +100,7 @@ def _prepare() -> None:
         RUNTIME.mkdir(mode=0o700, exist_ok=True)
         room.write_bytes(bytes(_ROOM_BYTES))
     except OSError as error:
-        raise SessionFailed("tmp_full", f"/tmp has no room for a screen: {error.strerror}") from error
+        raise SessionFailed("tmp_full", f"no room for a screen in /tmp: {error.strerror}") from error
     finally:
         room.unlink(missing_ok=True)
     with suppress(OSError):

@@ -1,10 +1,10 @@
 """What the session asks the X server: is there a window manager, is a program's window there; and a text on the wall."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from Xlib import X, Xatom, error
+from Xlib import Xatom, error
 from Xlib.display import Display
 
 _WALL, _INK = 0x3B4252, 0xFFFFFF
@@ -22,7 +22,12 @@ class Screen:
         if window is None:
             return False
         try:
-            return self._first(self._display.create_resource_object("window", window), "_NET_SUPPORTING_WM_CHECK", Xatom.WINDOW) == window
+            return (
+                self._first(
+                    self._display.create_resource_object("window", window), "_NET_SUPPORTING_WM_CHECK", Xatom.WINDOW
+                )
+                == window
+            )
         except error.BadWindow:
             return False
 
@@ -58,7 +63,7 @@ class Screen:
 
 
 @contextmanager
-def opened(name: str) -> Iterator[Screen]:
+def opened(name: str) -> Generator[Screen]:
     """Give the screen of a display that answers; raises Xlib.error.DisplayError."""
     display = Display(name)
     try:

@@ -4,9 +4,11 @@ Deny by default: mounts, devices, binds, capabilities and namespaces beyond the 
 are. Empty and absent are the same to the engine. The result is kept with the run.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from service.domain.tasks import canonical_digest
 from service.sandboxes.contract import SandboxRefused
 from service.sandboxes.docker.facts import LABEL_PREFIX, words
 
@@ -81,8 +83,7 @@ def attest(body: Json, inspected: Json) -> dict[str, Any]:
     if differing:
         text = f"the container is not what was asked for: {', '.join(sorted(differing))}"
         raise SandboxRefused("not_attested", text, fields=differing)
-    # The seccomp profile is long and the same for all; that it was equal is what matters.
-    checked["SecurityOpt"] = [str(o).partition("{")[0] for o in checked["SecurityOpt"]]
+    checked["SecurityOpt"] = [_short(str(option)) for option in checked["SecurityOpt"]]
     return {"v": 1, "matched": len(checked), "fields": checked}
 
 
@@ -106,6 +107,12 @@ def _pairs(body: Json, inspected: Json) -> list[tuple[str, Any, Any]]:
     if "CgroupnsMode" in asked:
         pairs.append(("CgroupnsMode", asked["CgroupnsMode"], host.get("CgroupnsMode")))
     return pairs
+
+
+def _short(option: str) -> str:
+    """Return a security option without the text of its profile, which is long: its digest tells which one it was."""
+    name, brace, rest = option.partition("{")
+    return name + (canonical_digest(json.loads(brace + rest)) if brace else "")
 
 
 def _plain(value: Any, *, drop: Json | None = None) -> Any:

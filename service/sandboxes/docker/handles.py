@@ -42,6 +42,8 @@ class Handle:
             "runtime": self.spec.runtime,
             "in_memory": self.spec.in_memory,
             "limits": self.spec.limits.model_dump(mode="json"),
+            # Left out where it is the default: a worker of the version before this field knows none.
+            **({} if self.spec.confinement == "default" else {"confinement": self.spec.confinement}),
         }
         return {
             "v": 1,

@@ -5,8 +5,6 @@ sends can reach the engine's HostConfig. The body is the Engine API's own JSON, 
 with like. Reasons and measurements: docs of the security model (section "container profile").
 """
 
-import json
-from pathlib import Path
 from typing import Any
 
 from service.domain.limits import KIB, MIB, Limits
@@ -19,13 +17,13 @@ from service.sandboxes.docker.facts import (
     ImageFacts,
     Placement,
 )
+from service.sandboxes.docker.seccomp import SECCOMP
 
 UID = 10001
 CONTROL = "/run/workstead"
 KIT = "/opt/kit"
 GVISOR_TASKS = 512
 PROGRAM = f"{CONTROL}/program.py"
-SECCOMP = json.dumps(json.loads((Path(__file__).parent / "seccomp.json").read_text(encoding="utf-8")))
 OWN_MOUNTS = (WORKSPACE, KIT, CONTROL, "/tmp", "/var/tmp", "/run")  # noqa: S108 - paths inside the container
 
 _SCRATCH = "rw,nosuid,nodev,noexec"
@@ -71,7 +69,7 @@ def _host_config(spec: SandboxSpec, host: HostFacts, image: ImageFacts, place: P
         "PublishAllPorts": False,
         "CapDrop": ["ALL"],
         "CapAdd": [],
-        "SecurityOpt": ["no-new-privileges:true", "seccomp=" + SECCOMP],
+        "SecurityOpt": ["no-new-privileges:true", "seccomp=" + SECCOMP[spec.confinement]],
         "ReadonlyRootfs": True,
         "Init": True,
         "AutoRemove": False,

@@ -1,14 +1,17 @@
 """Each field that the attestation compares makes it fail on its own."""
 
 import copy
+import json
 from typing import Any
 
 import pytest
 
+from service.domain.tasks import canonical_digest
 from service.sandboxes.contract import SandboxRefused, SandboxSpec
 from service.sandboxes.docker.attestation import attest
 from service.sandboxes.docker.facts import HostFacts, ImageFacts, Placement
 from service.sandboxes.docker.profile import create_body
+from service.sandboxes.docker.seccomp import SECCOMP
 
 IMAGE = "sha256:" + "a" * 64
 PLACE = Placement("dep", "sbx_1", "/data/control", "dep-sbx_1", ("/usr/bin/python3",), kit_volume="dep-kit")
@@ -49,7 +52,8 @@ def as_inspected() -> dict[str, Any]:
 def test_what_was_asked_for_is_attested() -> None:
     kept = attest(BODY, as_inspected())
     assert kept["matched"] >= 40
-    assert kept["fields"]["SecurityOpt"] == ["no-new-privileges:true", "seccomp="]
+    profile = "seccomp=" + canonical_digest(json.loads(SECCOMP["default"]))
+    assert kept["fields"]["SecurityOpt"] == ["no-new-privileges:true", profile]
 
 
 def test_absent_and_empty_are_the_same() -> None:

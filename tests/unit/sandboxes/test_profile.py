@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.limits import GIB, MIB, Limits
-from service.sandboxes.contract import SandboxSpec
+from service.sandboxes.contract import Confinement, SandboxSpec
 from service.sandboxes.docker.facts import HostFacts, ImageFacts, Placement
-from service.sandboxes.docker.profile import SECCOMP, create_body, pids_limit, shm_bytes
+from service.sandboxes.docker.profile import create_body, pids_limit, shm_bytes
+from service.sandboxes.docker.seccomp import SECCOMP
 
 HOST = HostFacts(cgroup_version=1, engine_id="E")
 IMAGE = ImageFacts("sha256:" + "a" * 64)
@@ -78,23 +79,49 @@ def test_gvisor_has_room_for_its_own_tasks() -> None:
     assert pids_limit(SandboxSpec(IMAGE.id, limits=Limits(pids=64))) == 64
 
 
+def plainly_allowed(confinement: Confinement) -> set[str]:
+    """Calls that are allowed whatever their arguments."""
+    rules = json.loads(SECCOMP[confinement])["syscalls"]
+    return {n for r in rules if r["action"] == "SCMP_ACT_ALLOW" and not r.get("args") for n in r["names"]}
+
+
 @pytest.mark.fault(9)
 def test_the_seccomp_profile_is_an_allow_list_without_the_dangerous() -> None:
-    profile = json.loads(SECCOMP)
-    assert profile["defaultAction"] == "SCMP_ACT_ERRNO"
-    plain = {
-        n
-        for rule in profile["syscalls"]
-        if rule["action"] == "SCMP_ACT_ALLOW" and not rule.get("args")
-        for n in rule["names"]
-    }
     refused = {
         "io_uring_setup", "bpf", "userfaultfd", "perf_event_open", "keyctl", "add_key", "request_key", "ptrace", "mount",
         "process_vm_readv", "unshare", "setns", "clone", "clone3", "socket", "open_by_handle_at", "kexec_load", "reboot",
-        "init_module", "finit_module", "pivot_root", "chroot", "swapon", "iopl", "syslog", "settimeofday",
+        "init_module", "finit_module", "pivot_root", "swapon", "iopl", "syslog", "settimeofday",
     }  # fmt: skip
-    assert not plain & refused
-    assert {"mknodat", "memfd_create", "futex", "execve"} <= plain
+    for confinement, profile in SECCOMP.items():
+        assert json.loads(profile)["defaultAction"] == "SCMP_ACT_ERRNO"
+        plain = plainly_allowed(confinement)
+        assert not plain & refused
+        assert {"mknodat", "memfd_create", "futex", "execve"} <= plain
+    assert "chroot" not in plainly_allowed("default")
+
+
+@pytest.mark.fault(9)
+def test_a_desktop_is_given_namespaces_and_nothing_else() -> None:
+    assert plainly_allowed("desktop") - plainly_allowed("default") == {"chroot"}
+    assert plainly_allowed("default") - plainly_allowed("desktop") == {"setsockopt"}
+    rules = [r for r in json.loads(SECCOMP["desktop"])["syscalls"] if r.get("args")]
+    families = {r["args"][0]["value"] for r in rules if r["names"] == ["socket"]}
+    assert families == {1, 2, 10}, "AF_UNIX, AF_INET and AF_INET6: no AF_NETLINK for who may configure a network"
+    users, processes, network = 1 << 28, 1 << 29, 1 << 30
+    others = (1 << 7) | (1 << 17) | (1 << 25) | (1 << 26) | (1 << 27)
+    (clone,) = [r["args"] for r in rules if r["names"] == ["clone"]]
+    assert clone[0]["op"] == "SCMP_CMP_MASKED_EQ"
+    assert clone[0]["value"] == others & ~(1 << 7), "time: its bit is one of clone's exit signal"
+    assert not clone[0]["value"] & (users | processes | network)
+    assert [r["args"][0]["value"] for r in rules if r["names"] == ["unshare"]] == [users]
+
+
+def test_the_confinement_of_the_spec_chooses_the_profile() -> None:
+    for confinement, profile in SECCOMP.items():
+        made = create_body(SandboxSpec(IMAGE.id, confinement=confinement), HOST, IMAGE, PLACE)
+        assert host_config(made)["SecurityOpt"] == ["no-new-privileges:true", f"seccomp={profile}"]
+    keys = {SandboxSpec(IMAGE.id, confinement=confinement).key() for confinement in SECCOMP}
+    assert len(keys) == len(SECCOMP), "no warm sandbox of another confinement serves"
 
 
 def test_nothing_is_shared_with_the_host() -> None:
