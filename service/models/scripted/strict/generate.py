@@ -44,5 +44,7 @@ def _check_answer(call: Mapping[str, Any], answer: Mapping[str, Any], *, own: bo
     demand(decision != "require_confirmation" or confirmed, f"{name}: the safety decision was not acknowledged")
     demand(own or not in_browser or response.get("url"), f"{name}: the response of a browser action has a url")
     for part in objects(answer.get("parts")):
-        picture = mapping(part.get("inlineData"))
-        check_picture(picture.get("mimeType"), picture.get("data"), name, _PICTURES)
+        # The API takes both spellings; Google's SDK writes the second inside a function's response.
+        picture = mapping(part.get("inlineData") or part.get("inline_data"))
+        kind = picture.get("mimeType") or picture.get("mime_type")
+        check_picture(kind, picture.get("data"), name, _PICTURES)
