@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from service.desktop.desktops import Desktops
 from service.domain.agents import AgentSpec, ScaffoldManifest
 from service.domain.tasks import TaskManifest
 from service.lifecycle.clock import Clock
@@ -56,6 +57,7 @@ class Context:
     spool_dir: Path
     warm: WarmPool = field(default_factory=NoWarmPool)
     models: ModelAccess = field(default_factory=NoModels)
+    desktops: Desktops = field(default_factory=Desktops)
     crash: CrashPoints = field(default_factory=CrashPoints)
     timing: Timing = field(default_factory=Timing)
     clock: Clock = field(default_factory=Clock)

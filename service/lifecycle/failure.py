@@ -45,6 +45,7 @@ async def fail_attempt(
 
 async def destroy(ctx: Context, sandbox_id: str) -> bool:
     """Destroy the sandbox in a few tries; False leaves it to the reaper."""
+    ctx.desktops.drop(sandbox_id)
     pause = ctx.timing.retry_s
     for _ in range(ctx.timing.destroy_tries):
         try:

@@ -42,6 +42,7 @@ async def _worker(settings: Settings, stack: AsyncExitStack) -> None:
         db, notifications, EventLog(blobs), blobs, Sandboxes(backend), settings.data_dir / "spool",
         warm=warm, models=await _gateway_link(settings, stack), crash=crash_points(settings),
     )  # fmt: skip
+    stack.push_async_callback(context.desktops.close)
     config = HostConfig(
         options.host_id, options.slots, settings.data_dir, backend.images.offered,
         facts={"untrusted_runtimes": list(await backend.untrusted_runtimes())},
