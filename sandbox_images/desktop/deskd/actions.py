@@ -1,6 +1,7 @@
 """From an action in the host's words to what is done on the screen."""
 
 # pyright: reportMissingModuleSource=false
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -21,6 +22,8 @@ from Xlib.display import Display
 
 Action = Mapping[str, Any]
 MOST_TEXT, MOST_CLIPBOARD, MOST_WAIT_S = 64 << 10, 1 << 20, 100.0
+MOST_SAID: Final = 700 << 10
+"""What is left of an answer's head when every window is listed."""
 MOST_PATH, MOST_KEYS, MOST_MODIFIERS, MOST_REPEAT, MOST_TURNS = 256, 16, 8, 100, 100
 _NO_MODIFIERS: Final = {"screenshot", "zoom", "wait", "cursor_position", "windows", "clipboard_read", "release_all"}
 
@@ -57,6 +60,8 @@ class Doer:
     album: Album
     wanted: Wanted
     size: tuple[int, int] = field(init=False)
+    said: int = 0
+    """Bytes of text in the answer, as JSON."""
 
     def __post_init__(self) -> None:
         self.size = screen.size_of(self.desk.link)
@@ -140,7 +145,11 @@ class Doer:
         self.desk.browser.navigate(fields.text(action, "text", MOST_TEXT))
 
     def clipboard_read(self, _: Action) -> Told:
-        return Told(text=self.desk.reader.read())
+        text = self.desk.reader.read()
+        self.said += len(json.dumps(text, ensure_ascii=False).encode(errors="replace"))
+        if self.said > MOST_SAID:
+            raise Failed("too_large", f"the texts of one answer have at most {MOST_SAID} bytes together")
+        return Told(text=text)
 
     def clipboard_write(self, action: Action) -> None:
         self.desk.owner.write(fields.text(action, "text", MOST_CLIPBOARD))

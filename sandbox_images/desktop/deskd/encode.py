@@ -1,6 +1,8 @@
 """Pictures as the host wants them. Pure."""
 
 import io
+import struct
+import zlib
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,18 +31,35 @@ class Encoded:
 
 
 def encode(picture: Image.Image, form: Format) -> Encoded:
-    """Raises Failed ``too_large``. The settings are the fastest that lose nothing: 25 ms for 1280x800, of JPEG 4 ms."""
-    out = io.BytesIO()
-    if form.name == "png":
-        picture.save(out, "PNG", compress_level=1)
-    elif form.name == "jpeg":
-        picture.save(out, "JPEG", quality=form.quality)
-    else:
-        picture.save(out, "WEBP", lossless=True, quality=0, method=0)
-    data = out.getvalue()
+    """Encode an RGB picture. Raises Failed ``too_large``."""
+    data = _png(picture) if form.name == "png" else _saved(picture, form)
     if len(data) > MOST_BYTES:
         raise Failed("too_large", f"the picture has {len(data)} bytes as {form.name}, at most {MOST_BYTES} are sent")
     return Encoded(form.name, picture.size, data)
+
+
+def _saved(picture: Image.Image, form: Format) -> bytes:
+    out = io.BytesIO()
+    if form.name == "jpeg":
+        picture.save(out, "JPEG", quality=form.quality)
+    else:
+        picture.save(out, "WEBP", lossless=True, quality=0, method=0)
+    return out.getvalue()
+
+
+def _png(picture: Image.Image) -> bytes:
+    """Without filters, which Pillow cannot leave out: on screens half the time and fewer bytes (10 ms for 1280x800)."""
+    width, height = picture.width * 3, picture.height
+    # Each row begins with a byte that names its filter: 0 is none.
+    rows = Image.new("L", (width + 1, height))
+    rows.paste(Image.frombuffer("L", (width, height), picture.tobytes(), "raw", "L", 0, 1), (1, 0))
+    head = struct.pack(">IIBBBBB", picture.width, height, 8, 2, 0, 0, 0)
+    parts = ((b"IHDR", head), (b"IDAT", zlib.compress(rows.tobytes(), 1)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_part(name, data) for name, data in parts)
+
+
+def _part(name: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
 
 def scaled(picture: Image.Image, size: Size | None) -> Image.Image:

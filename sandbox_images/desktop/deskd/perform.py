@@ -9,6 +9,7 @@ import fields
 from actions import Desk, Doer, Told
 from album import Album, Wanted, wanted
 from cursor import Cursor
+from encode import Format
 from faults import Aborted, Failed, Refused
 from screen import size_of
 from settle import Rest
@@ -17,7 +18,7 @@ from shm import Capture
 MOST_ACTIONS, MOST_DETAIL = 64, 500
 MOST_QUIET_S, MOST_CAP_S = 10.0, 60.0
 _FRAME_S: Final = 0.03
-_BEFORE = Wanted()
+_BEFORE = Wanted(Format("png"))
 
 
 class Performer:

@@ -28,7 +28,7 @@ def receive(fd: int) -> dict[str, Any] | None:
 
 def send(fd: int, head: dict[str, Any], body: Sequence[bytes] = ()) -> None:
     """Raises OSError: nobody reads any more."""
-    text = json.dumps(head, separators=(",", ":")).encode()
+    text = json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
     total = sum(map(len, body))
     if len(text) > MOST_HEAD_OUT or total > MOST_BODY_OUT:
         raise ValueError(f"an answer of {len(text)} + {total} bytes")
