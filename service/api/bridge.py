@@ -1,6 +1,7 @@
 """The API's side of the workers' bridges: one connection per call, nothing kept between them."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,13 +28,15 @@ class BridgeClient:
     transfers: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_TRANSFERS))
     looked_at: set[str] = field(default_factory=set[str])
     """Runs whose screen somebody who does not drive them is shown just now."""
+    viewers: Counter[str] = field(default_factory=Counter[str])
+    """Run id to its open live views."""
 
-    async def open_terminal(self, place: str, head: dict[str, Any]) -> "BridgeTerminal":
-        """Ask the worker at ``place`` for a terminal. Raises WorkerAway."""
+    async def open_terminal(self, place: str, head: dict[str, Any], call: str = "terminal") -> "BridgeTerminal":
+        """Ask the worker at ``place`` for a terminal, or another call that takes bytes both ways. Raises WorkerAway."""
         try:
             async with asyncio.timeout(CONNECT_S):
                 reader, writer = await _connect(place)
-                await write_frame(writer, Frame({**head, "call": "terminal", "token": self.token}))
+                await write_frame(writer, Frame({**head, "call": call, "token": self.token}))
         except (OSError, TimeoutError, ValueError, BridgeBroken) as error:
             raise WorkerAway(str(error)) from error
         return BridgeTerminal(reader, writer)

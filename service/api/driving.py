@@ -19,6 +19,7 @@ from service.domain.agents import Driver
 from service.domain.errors import Conflict, Expected, Unavailable
 from service.domain.events import EventType, NewEvent
 from service.domain.limits import KIB, MAX_EVENTS
+from service.domain.run_states import Phase
 from service.lifecycle.bridge_frames import Frame
 from service.store import driving, hosts, leases
 from service.store.database import Tx
@@ -63,9 +64,10 @@ class Driven:
         return EventLog(self.state.blobs)
 
     async def hold(self, tx: Tx) -> tuple[RunRow, AttemptRow]:
-        """Raises NotFound, Conflict ``lease_lost``, ``not_remote``, ``too_many_events``."""
+        """Raises NotFound, Conflict ``lease_lost``, ``not_remote``, ``run_paused``, ``too_many_events``."""
         run = await remote_run(tx, self.caller, self.run_id)
         _, attempt = await leases.hold(tx, self.run_id, self.secret)
+        not_paused(run)
         if run.event_count > MAX_EVENTS - EVENTS_LEFT:
             raise Conflict("too_many_events", f"the run has {run.event_count} events; finish it")
         return run, attempt
@@ -193,6 +195,12 @@ async def remote_run(tx: Tx, caller: Caller, run_id: str) -> RunRow:
     if run.driver not in (Driver.REMOTE, Driver.PERSON):
         raise Conflict("not_remote", f"the run is driven by its {run.driver}, not by a client")
     return run
+
+
+def not_paused(run: RunRow) -> None:
+    """Raise Conflict ``run_paused`` where nothing in the sandbox can answer."""
+    if run.phase is Phase.PAUSED:
+        raise Conflict("run_paused", "the run is paused: let its clock go on first")
 
 
 async def bounded(state: ApiState, work: Callable[[], Awaitable[T]]) -> T:

@@ -7,6 +7,7 @@ from typing import Any
 
 from service.api.auth import Caller
 from service.api.bridge import WorkerAway
+from service.api.driving import not_paused
 from service.api.lookups import run_or_404
 from service.api.state import ApiState
 from service.domain.agents import SCREENS, AgentSettings, Driver, ScaffoldManifest, Surface, surface_of
@@ -60,7 +61,7 @@ async def look(state: ApiState, caller: Caller, run_id: str, shot: Shot) -> Fram
     """Ask for a picture of the screen, once, and leave no trace in the run's log.
 
     One at a time and run, so that whoever watches cannot keep the driver waiting. Raises NotFound, Conflict ``no_screen``,
-    ``run_not_ready``, RateLimited ``busy``, Unavailable ``worker_away``.
+    ``run_not_ready``, ``run_paused``, RateLimited ``busy``, Unavailable ``worker_away``.
     """
     with _alone(state, run_id):
         place, head = await _named(state, caller, run_id)
@@ -79,6 +80,7 @@ async def _named(state: ApiState, caller: Caller, run_id: str) -> tuple[str, dic
     async with state.db.reading() as tx:
         run = await run_or_404(tx, caller, run_id)
         await screen_of(tx, run)
+        not_paused(run)
         attempt = await attempts.get(tx, run_id, run.attempt)
         if attempt is None or attempt.state is not AttemptState.RUNNING:
             raise Conflict("run_not_ready", f"the run is {run.phase}; its screen can be seen while it is running")

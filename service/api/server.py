@@ -13,7 +13,7 @@ MAX_HEAD_BYTES = 2 << 20
 """Most bytes that are taken in before a request's headers are complete; Edge answers what is merely too large."""
 MAX_CONNECTIONS = 2000
 MAX_WEBSOCKET_MESSAGE = 64 << 10
-"""Most bytes that a shell's client sends at once."""
+"""Most bytes that a client of a shell or a screen sends at once."""
 
 
 class BoundedHttp(HttpToolsProtocol):

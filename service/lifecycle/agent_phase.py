@@ -24,9 +24,24 @@ class Phase:
     said: AgentReport | None = None
     """Of a loop of ours: what its ending says."""
 
+    frozen: bool = False
+    """The sandbox of a person's run stands still."""
+    frozen_at: float | None = None
+    """Since when (of the loop's clock) its clock does."""
+    frozen_s: float = 0.0
+    """Of earlier pauses that this process saw."""
+
     @property
     def wall_s(self) -> float:
-        return self.work.seconds_since_start + asyncio.get_running_loop().time() - self.began
+        now = asyncio.get_running_loop().time()
+        frozen = self.frozen_s + (0.0 if self.frozen_at is None else now - self.frozen_at)
+        return self.work.seconds_since_start + now - self.began - frozen
+
+    def thaw(self) -> None:
+        """Let the wall clock go on."""
+        if self.frozen_at is not None:
+            self.frozen_s += asyncio.get_running_loop().time() - self.frozen_at
+        self.frozen_at, self.frozen = None, False
 
     @property
     def report(self) -> AgentReport | None:

@@ -32,6 +32,7 @@ from service.lifecycle.failure import fail_attempt
 from service.lifecycle.gate_watch import provider_failed, watch_gate, watch_silence
 from service.lifecycle.keeping import freeze, kept
 from service.lifecycle.model_access import needs_gateway, open_gateway
+from service.lifecycle.pausing import watch_pauses
 from service.lifecycle.stream import OutputPump, recorder_for
 from service.lifecycle.watchers import Deadline, ResourceWatch, watch_container, watch_stop
 from service.lifecycle.winding_down import stop_steps, wind_down
@@ -97,6 +98,7 @@ async def _first_ending(phase: Phase) -> _Ending:
         watch_silence(ctx, phase.attempt, phase.pump),
         watch_gate(ctx, phase.attempt),
         _death(phase),
+        watch_pauses(phase, deadline),
     )
     del others  # the evidence asks gateway and engine itself
     ending = _Ending(deadline=timed_out is not None, disk=full is not None, silent=silent is not None)

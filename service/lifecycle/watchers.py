@@ -18,21 +18,34 @@ from service.store.rows import AttemptRow, RunRow
 
 
 class Deadline:
-    """A point on the event loop's monotonic clock that can only come nearer."""
+    """A point on the event loop's monotonic clock that can only come nearer, but for the pauses of a person's run."""
 
     def __init__(self, seconds: float) -> None:
         self._loop = asyncio.get_running_loop()
         self._at = self._loop.time() + max(0.0, seconds)
+        self._latest = float("inf")
+        self._held = False
         self._changed = asyncio.Event()
 
     def shorten(self, seconds: float) -> None:
-        self._at = min(self._at, self._loop.time() + max(0.0, seconds))
+        """Bring it nearer for good: it also ends a pause."""
+        self._latest = min(self._latest, self._loop.time() + max(0.0, seconds))
+        self._at, self._held = min(self._at, self._latest), False
+        self._changed.set()
+
+    def hold(self) -> None:
+        """Let it not come until :meth:`go_on`, unless it was brought nearer for good."""
+        self._held = self._latest == float("inf")
+        self._changed.set()
+
+    def go_on(self, seconds: float) -> None:
+        self._at, self._held = min(self._latest, self._loop.time() + max(0.0, seconds)), False
         self._changed.set()
 
     async def wait(self) -> None:
-        while (left := self._at - self._loop.time()) > 0:
+        while self._held or self._at > self._loop.time():
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(left):
+                async with asyncio.timeout(None if self._held else self._at - self._loop.time()):
                     await self._changed.wait()
             self._changed.clear()
 

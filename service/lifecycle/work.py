@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from service.domain.agents import AgentSettings, AgentSpec, ScaffoldManifest, Surface, surface_of
+from service.domain.agents import AgentSettings, AgentSpec, Driver, ScaffoldManifest, Surface, surface_of
 from service.domain.errors import Fault
 from service.domain.grants import GrantedModel
 from service.domain.tasks import TaskManifest
@@ -11,7 +11,7 @@ from service.lifecycle.context import MOST_KNOWN, Context, Parts
 from service.lifecycle.image_choice import host_name
 from service.scaffolds.contract import Scaffold
 from service.scaffolds.registry import scaffold_for
-from service.store import agents, clock, run_models, runs, scaffolds, tasks
+from service.store import agents, clock, pauses, run_models, runs, scaffolds, tasks
 from service.store.database import Tx, retrying
 from service.store.rows import AttemptRow, RunRow
 
@@ -61,6 +61,9 @@ async def _read(tx: Tx, attempt: AttemptRow, known: dict[tuple[str, str], Parts]
     now = await clock.now(tx)
     since = (now - attempt.started_at).total_seconds() if attempt.started_at else 0.0
     left = (attempt.deadline_at - now).total_seconds() if attempt.deadline_at else run.limits.wall_clock_s
+    if run.driver is Driver.PERSON and attempt.started_at is not None:
+        paused = await pauses.standing(tx, attempt.run_id, attempt.n)
+        since, left = since - paused.total_s, paused.left_s
     names = parts[1].models()
     granted = await run_models.granted_models(tx, run.project_id, names) if names else []
     environment = await host_name(tx, run.environment)

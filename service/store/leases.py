@@ -9,7 +9,7 @@ import secrets
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, RowMapping, func, select
+from sqlalchemy import ColumnElement, RowMapping, and_, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from service.domain.agents import Driver
@@ -21,7 +21,7 @@ from service.store.notifications import RUNS
 from service.store.phases import notify
 from service.store.rows import AttemptRow
 from service.store.rows_leases import LeaseRow
-from service.store.tables import attempts
+from service.store.tables import attempts, runs
 from service.store.tables_models import leases
 
 TTL = timedelta(seconds=60)
@@ -80,6 +80,27 @@ async def hold(tx: Tx, run_id: str, secret: str) -> tuple[LeaseRow, AttemptRow]:
     if row is None:
         raise Conflict("lease_lost", "the lease ran out: claim the run again")
     return LeaseRow.of(row), attempt
+
+
+async def standing(tx: Tx, run_id: str) -> LeaseRow | None:
+    """Return the lease that is good just now for the run's latest attempt; null if nobody holds it."""
+    latest = (attempts.c.run_id == leases.c.run_id, attempts.c.n == leases.c.attempt)
+    query = select(leases).join(runs, runs.c.id == leases.c.run_id).join(attempts, and_(*latest))
+    good = (leases.c.attempt == runs.c.attempt, leases.c.finished_at.is_(None), ~_over())
+    query = query.where(leases.c.run_id == run_id, attempts.c.state == AttemptState.RUNNING, *good)
+    row = (await tx.execute(query)).mappings().one_or_none()
+    return None if row is None else LeaseRow.of(row)
+
+
+async def keep(tx: Tx, lease: LeaseRow) -> bool:
+    """Prolong just this lease; False when it is not the standing one. The caller holds the run's lock."""
+    found = await standing(tx, lease.run_id)
+    if found is None or found.created_at != lease.created_at:
+        return False
+    lasting = lease.expires_at - (lease.beat_at or lease.created_at)
+    values = {"beat_at": func.clock_timestamp(), "expires_at": func.clock_timestamp() + lasting}
+    await tx.execute(leases.update().where(leases.c.run_id == lease.run_id).values(values))
+    return True
 
 
 async def finish(tx: Tx, run_id: str, ending: dict[str, Any]) -> None:

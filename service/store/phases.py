@@ -15,6 +15,8 @@ from service.store.tables import runs
 
 SOURCE = "run"
 """Source of the events that the store itself writes; their offset is the run's revision."""
+_BREAKS = frozenset({Phase.PAUSED, Phase.AWAITING_CONFIRMATION})
+"""From these a run goes on: nobody is told again that it is running."""
 
 
 async def change_phase(tx: Tx, run: RowMapping, phase: Phase, **columns: Any) -> RowMapping:
@@ -27,7 +29,8 @@ async def change_phase(tx: Tx, run: RowMapping, phase: Phase, **columns: Any) ->
     if changed["hold"] is not None:
         payload["hold"] = changed["hold"]
     await append_own(tx, changed, EventType.RUN_PHASE, payload)
-    await announce_phase(tx, run["id"], phase)
+    if phase is not Phase.RUNNING or run["phase"] not in _BREAKS:
+        await announce_phase(tx, run["id"], phase)
     await notify(tx, RUNS, f"{run['id']} {phase}")
     if phase is Phase.QUEUED:
         await notify(tx, QUEUE, run["id"])

@@ -24,6 +24,7 @@ class Used:
     token: TokenRow
     """Of whoever made it; still good."""
     origin: str | None
+    made_at: datetime
 
 
 async def mint(tx: Tx, token: TokenRow, path: str, origin: str | None) -> tuple[str, datetime]:
@@ -40,12 +41,14 @@ async def use(tx: Tx, secret: str, path: str) -> Used | None:
     """Use a ticket up; null if it is unknown, used, over, for another path, or its token has ended."""
     good = (tickets.c.hash == _hash(secret[:_MAX_SECRET]), tickets.c.path == path, tickets.c.used_at.is_(None))
     query = update(tickets).where(*good, tickets.c.expires_at > func.clock_timestamp())
-    query = query.values(used_at=func.clock_timestamp()).returning(tickets.c.token_id, tickets.c.origin)
+    query = query.values(used_at=func.clock_timestamp()).returning(
+        tickets.c.token_id, tickets.c.origin, tickets.c.created_at
+    )
     ticket = (await tx.execute(query)).mappings().one_or_none()
     if ticket is None:
         return None
     row = (await tx.execute(select(tokens).where(tokens.c.id == ticket["token_id"], valid()))).mappings().one_or_none()
-    return None if row is None else Used(TokenRow.of(row), ticket["origin"])
+    return None if row is None else Used(TokenRow.of(row), ticket["origin"], ticket["created_at"])
 
 
 def _hash(secret: str) -> bytes:

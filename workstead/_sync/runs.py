@@ -12,7 +12,8 @@ from workstead._sync.events import stream_events
 from workstead._sync.files import download
 from workstead._sync.http import SyncTransport
 from workstead._sync.pages import items_of, pages
-from workstead.models import Artifact, Attempt, Event, Grading, Integrity, Run
+from workstead.heartbeat import LEASE_HEADER
+from workstead.models import Artifact, Attempt, Event, Grading, Integrity, Run, Ticket
 
 LONGEST_WAIT_S = 60.0
 """Longest long poll that the server answers."""
@@ -65,6 +66,26 @@ class SyncRuns:
         """Stop: ``finish`` (deadline becomes now + grace), ``collect`` (kill, keep, grade), ``discard`` (kill, cancel)."""
         headers = {"Idempotency-Key": str(uuid.uuid4())}
         return Run.model_validate(self._http.json("POST", _path(run_id, "stop"), json={"mode": mode}, headers=headers))
+
+    def pause(self, run_id: str, *, lease: str = "") -> Run:
+        """Stop the clock of a person's run and freeze its sandbox; by its ``lease``, or with ``runs:write``. Raises Conflict."""
+        return self._clock(run_id, "pause", lease)
+
+    def resume(self, run_id: str, *, lease: str = "") -> Run:
+        """Let a paused run go on; its deadline has moved by the pause."""
+        return self._clock(run_id, "resume", lease)
+
+    def _clock(self, run_id: str, what: str, lease: str) -> Run:
+        return Run.model_validate(self._http.json("POST", _path(run_id, what), headers={LEASE_HEADER: lease}))
+
+    def view_ticket(self, run_id: str, *, control: bool = False, lease: str = "", origin: str | None = None) -> Ticket:
+        """Make a ticket for the WebSocket (RFB) that shows the run's screen; ``control`` needs the lease of a person's run.
+
+        Raises Conflict (``no_screen``, ``run_not_ready``, ``not_person``, ``lease_lost``).
+        """
+        body = {"control": control, "origin": origin}
+        path = _path(run_id, "desktop/ticket")
+        return Ticket.model_validate(self._http.json("POST", path, json=body, headers={LEASE_HEADER: lease}))
 
     def events(
         self, run_id: str, *, after: int = 0, until: str = "graded", types: Sequence[str] = (), detail: str = "full"

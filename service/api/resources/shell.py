@@ -11,20 +11,20 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from fastapi import APIRouter, WebSocket, WebSocketDisconnect
-from starlette.requests import HTTPConnection
 
-from service.api.auth import TICKET, Caller
+from service.api.auth import Caller
 from service.api.bridge import BridgeTerminal, WorkerAway
 from service.api.lookups import run_or_404
 from service.api.problems import expected_problem
 from service.api.rendering import now
+from service.api.socket_callers import enter
 from service.api.sse import REREAD_S
 from service.api.state import ApiState, api_state
 from service.api.stream_slots import check_slot, slot
-from service.domain.errors import Conflict, Expected, Forbidden, Unauthenticated, Unavailable
+from service.domain.errors import Conflict, Expected, Unavailable
 from service.domain.events import EventType, NewEvent
 from service.domain.run_states import AttemptState, Flag, Phase
-from service.store import attempts, audit, hosts, runs, tickets, tokens
+from service.store import attempts, audit, hosts, runs
 from service.store.database import Tx
 from service.store.events import append
 from service.store.fences import lock_run
@@ -42,7 +42,9 @@ async def open_shell(websocket: WebSocket, run_id: str) -> None:
     """Needs ``runs:debug``, by bearer token, or by a ticket for this path."""
     state = api_state(websocket)
     try:
-        caller = await _caller(websocket, state)
+        # Never by cookie: a page of another site could open a socket with it.
+        caller = (await enter(websocket, state)).caller
+        caller.require("runs:debug")
         check_slot(state, caller.token.id)
         with slot(state, caller.token.id):
             terminal = await _open(state, caller, run_id, websocket.query_params)
@@ -54,35 +56,6 @@ async def open_shell(websocket: WebSocket, run_id: str) -> None:
                 await asyncio.shield(_say(state, run_id, "a shell was closed"))
     except Expected as error:
         await websocket.send_denial_response(expected_problem(error))
-
-
-async def _caller(connection: HTTPConnection, state: ApiState) -> Caller:
-    """As for other routes, but never by cookie: a page of another site could open a socket with it."""
-    header, ticket = connection.headers.get("authorization", ""), connection.query_params.get(TICKET)
-    if ticket is not None:
-        return await _by_ticket(connection, state, ticket)
-    scheme, _, secret = header.partition(" ")
-    async with state.db.statement() as tx:
-        token = await tokens.authenticate(tx, secret.strip()) if scheme.lower() == "bearer" else None
-    if token is None or token.kind != "api":
-        raise Unauthenticated("bad_credentials", "send `Authorization: Bearer …` or a ticket")
-    return _debugger(Caller(token))
-
-
-async def _by_ticket(connection: HTTPConnection, state: ApiState, secret: str) -> Caller:
-    async with state.db.transaction() as tx:
-        used = await tickets.use(tx, secret, connection.url.path)
-    if used is None:
-        raise Unauthenticated("bad_ticket", "the ticket is unknown, used, over, or for another path")
-    origin = connection.headers.get("origin")
-    if origin is not None and origin != (used.origin or state.config.origin):
-        raise Forbidden("foreign_origin", "the ticket is for pages of another origin")
-    return _debugger(Caller(used.token, by_ticket=True))
-
-
-def _debugger(caller: Caller) -> Caller:
-    caller.require("runs:debug")
-    return caller
 
 
 async def _open(state: ApiState, caller: Caller, run_id: str, query: Mapping[str, str]) -> BridgeTerminal:

@@ -44,14 +44,14 @@ async def create_ticket(body: TicketRequest, caller: TokenCaller, state: State) 
     path = unquote(body.path)
     if not _PATHS.match(path):
         raise Invalid("no_ticket_for_path", "tickets are for event streams, changes, artifacts and logs; no query")
-    _check_origin(body.origin, state.config)
+    check_origin(body.origin, state.config)
     async with state.db.transaction() as tx:
         secret, expires_at = await tickets.mint(tx, caller.token, path, body.origin)
     made = Ticket(ticket=secret, path=body.path, expires_at=expires_at)
     return answer(made, 201, {"Cache-Control": "no-store"})
 
 
-def _check_origin(origin: str | None, config: ApiConfig) -> None:
+def check_origin(origin: str | None, config: ApiConfig) -> None:
     if origin is None:
         return
     url = urlsplit(origin)
