@@ -21,6 +21,7 @@ KINDS = {
     "openclaw": "service.scaffolds.openclaw.scaffold:OpenClawScaffold",
     "openhands": "service.scaffolds.openhands.scaffold:OpenHandsScaffold",
     "mini_swe": "service.scaffolds.mini_swe.scaffold:MiniSweScaffold",
+    "computer_use": "service.scaffolds.computer_use.scaffold:ComputerUseScaffold",
     "tool_agent": "service.scaffolds.tool_agent.scaffold:ToolAgentScaffold",
     "single_response": "service.scaffolds.single_response.scaffold:SingleResponseScaffold",
     "remote": "service.scaffolds.remote.scaffold:RemoteScaffold",

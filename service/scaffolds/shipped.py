@@ -6,7 +6,8 @@ A row is one tested version. A new version is a new row; an old one stays as lon
 import re
 from collections.abc import Iterable
 
-from service.domain.agents import ScaffoldManifest
+from service.domain.agents import ScaffoldManifest, Surface
+from service.domain.desktop import NEEDS
 from service.domain.limits import GIB, MIB, Limits
 
 LATEST = "latest"
@@ -35,6 +36,7 @@ SHIPPED = (
     ScaffoldManifest(name="openhands", version="1.58.2", kind="openhands", kit="kits/openhands", minimum=_least(GIB)),
     ScaffoldManifest(name="mini-swe-agent", version="2.4.6", kind="mini_swe", kit="kits/mini_swe", minimum=_least(GIB)),
     ScaffoldManifest(name="tool-agent", version="1", kind="tool_agent", minimum=_least(256 * MIB)),
+    ScaffoldManifest(name="computer-use", version="1", kind="computer_use", surface=Surface.DESKTOP, minimum=NEEDS),
     ScaffoldManifest(name="single-response", version="1", kind="single_response", minimum=_least(256 * MIB)),
     ScaffoldManifest(name="remote", version="1", kind="remote"),
     ScaffoldManifest(name="external", version="1", kind="external"),

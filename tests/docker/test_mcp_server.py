@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from service.sandboxes.contract import Sandbox
-from service.scaffolds.tool_agent.servers.offered import helper
+from service.scaffolds.tool_loop.servers.offered import helper
 from service.testing.sandbox_bench import ENV
 from service.testing.sandbox_suite import Bench
 

@@ -2,15 +2,9 @@
 
 from collections.abc import Mapping
 
-from service.domain.agents import AgentSettings
-from service.scaffolds import efforts
-from service.scaffolds.contract import ModelChoice
-from service.scaffolds.efforts import Effort
 from service.scaffolds.loops import LoopJob
-from service.scaffolds.tool_agent.schema import Tool
+from service.scaffolds.tool_loop.schema import Tool
 
-EFFORTS = ("minimal", "none", "low", "medium", "high", "xhigh", "max")
-"""What the dialects' SDKs can say; the model's own list decides."""
 VERSION = 1
 SYSTEM = """\
 You are a capable professional who does paid work alone, in a sandbox, with tools.
@@ -22,11 +16,6 @@ You are a capable professional who does paid work alone, in a sandbox, with tool
 - Nobody answers you while you work{client}. When the work is done, answer without calling a tool, in a few sentences.
 - There is no network in the sandbox unless a tool says otherwise. The work ends at Unix time {deadline_unix}, at the latest.
 """
-
-
-def effort(settings: AgentSettings, model: ModelChoice) -> Effort:
-    """Raises Invalid ``unsupported_effort``."""
-    return efforts.resolve(settings, model, EFFORTS)
 
 
 def system_prompt(job: LoopJob, offered: Mapping[str, Tool]) -> str:

@@ -1,7 +1,7 @@
 """Scaffold kind ``tool_agent``: our own loop with tools; no program runs inside but its tool calls."""
 
 import hashlib
-from typing import Any, cast
+from typing import Any
 
 from service.domain.agents import AgentSpec, Driver, ScaffoldManifest
 from service.domain.errors import Invalid
@@ -11,10 +11,11 @@ from service.scaffolds.contract import AgentReport, LineParser, Plan, PlanContex
 from service.scaffolds.environment import base_environment, refuse_command_fields
 from service.scaffolds.loops import Loop
 from service.scaffolds.prompts import prompt_for
-from service.scaffolds.tool_agent.loop import DEFAULT_TURNS, ToolAgentLoop
-from service.scaffolds.tool_agent.prompt import SYSTEM, VERSION, effort
-from service.scaffolds.tool_agent.servers.settings import servers_of
-from service.scaffolds.tool_agent.tools import NAMES, SANDBOX
+from service.scaffolds.tool_agent.loop import ToolAgentLoop
+from service.scaffolds.tool_agent.prompt import SYSTEM, VERSION
+from service.scaffolds.tool_loop.calls import check_tools
+from service.scaffolds.tool_loop.servers.settings import servers_of
+from service.scaffolds.tool_loop.work import DEFAULT_TURNS, effort
 
 
 class ToolAgentScaffold:
@@ -31,7 +32,7 @@ class ToolAgentScaffold:
         del agent, manifest
         if context.model is None:
             raise Invalid("model_needed", "a tool agent needs a model")
-        _check_tools(context)
+        check_tools(context)
         servers = servers_of(context.settings)
         provenance: dict[str, Any] = {
             **effort(context.settings, context.model).provenance(),
@@ -53,14 +54,3 @@ class ToolAgentScaffold:
 
     def loop(self) -> Loop:
         return ToolAgentLoop()
-
-
-def _check_tools(context: PlanContext) -> None:
-    chosen = context.settings.further.get("tools")
-    if chosen is None:
-        return
-    names = cast("list[Any]", chosen) if isinstance(chosen, list) else [chosen]
-    unknown = [str(name) for name in names if name not in NAMES]
-    if unknown or not names:
-        detail = f"settings.tools: a list of names among {', '.join(SANDBOX)}"
-        raise Invalid("unknown_tool", detail, tools=unknown)

@@ -15,9 +15,9 @@ from service.domain.models import Dialect
 from service.lifecycle.loop_services import GatewayServices
 from service.models.messages import Reach
 from service.scaffolds.loops import Act, LoopJob, Tell, silent
-from service.scaffolds.tool_agent.servers import http
-from service.scaffolds.tool_agent.servers.offered import UNKNOWN, Servers
-from service.scaffolds.tool_agent.servers.settings import McpServer
+from service.scaffolds.tool_loop.servers import http
+from service.scaffolds.tool_loop.servers.offered import UNKNOWN, Servers
+from service.scaffolds.tool_loop.servers.settings import McpServer
 from tests.api.helpers import served
 from tests.integration.gateway.bench import TOKEN, GateBench
 from tests.integration.gateway.test_services import SECRET, Rig, Somewhere

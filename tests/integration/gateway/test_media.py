@@ -32,8 +32,8 @@ from service.models.messages import Reach, ToolCall, ToolResult
 from service.sandboxes.contract import Sandbox, SandboxSpec
 from service.scaffolds.loops import Act, LoopJob, Tell, silent
 from service.scaffolds.media.placing import SERVICES
-from service.scaffolds.tool_agent import media
-from service.scaffolds.tool_agent.calls import Calls
+from service.scaffolds.tool_loop import media
+from service.scaffolds.tool_loop.calls import Calls
 from service.store import credentials, events, services
 from service.store.sealed_box import OpeningKey
 from service.testing.memory_sandbox import MemoryBackend, MemoryHost

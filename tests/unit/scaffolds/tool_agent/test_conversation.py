@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.models.messages import Answer, ResultsTurn, ToolCall, ToolResult, UserTurn
-from service.scaffolds.tool_agent.conversation import FULL, LEFT_OUT, Conversation
+from service.scaffolds.tool_loop.conversation import FULL, LEFT_OUT, Conversation
 
 
 def exchange(n: int, size: int) -> tuple[Answer, ResultsTurn]:

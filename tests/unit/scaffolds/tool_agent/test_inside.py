@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from service.scaffolds.tool_agent.calls import helper
+from service.scaffolds.tool_loop.calls import helper
 
 pytestmark = pytest.mark.longer
 

@@ -7,8 +7,8 @@ import pytest
 
 from service.domain.agents import AgentSettings
 from service.domain.errors import Invalid
-from service.scaffolds.tool_agent.servers import results
-from service.scaffolds.tool_agent.servers.settings import McpServer, servers_of
+from service.scaffolds.tool_loop.servers import results
+from service.scaffolds.tool_loop.servers.settings import McpServer, servers_of
 from tests.unit.scaffolds.tool_agent.mcp_server import PNG
 
 SERVER: dict[str, Any] = {"command": ["small"]}

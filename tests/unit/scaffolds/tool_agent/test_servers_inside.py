@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from service.scaffolds.tool_agent.servers.offered import helper
+from service.scaffolds.tool_loop.servers.offered import helper
 from tests.unit.scaffolds.tool_agent import mcp_server
 
 pytestmark = pytest.mark.longer

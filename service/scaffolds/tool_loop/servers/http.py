@@ -12,7 +12,7 @@ from typing import Any
 from service.domain.json_objects import parse_object
 from service.scaffolds.loops import LoopServices
 from service.scaffolds.reading import obj
-from service.scaffolds.tool_agent.servers.settings import McpServer
+from service.scaffolds.tool_loop.servers.settings import McpServer
 
 VERSION = "2025-06-18"
 ANSWER_BYTES = 4 << 20

@@ -8,9 +8,9 @@ from typing import Any
 
 from service.models.messages import ToolSpec
 from service.scaffolds.reading import Object, obj, objects, text
-from service.scaffolds.tool_agent.images import media_type
-from service.scaffolds.tool_agent.schema import Tool
-from service.scaffolds.tool_agent.servers.settings import McpServer
+from service.scaffolds.tool_loop.images import media_type
+from service.scaffolds.tool_loop.schema import Tool
+from service.scaffolds.tool_loop.servers.settings import McpServer
 
 MOST_TOOLS = 64
 """Of one server."""

@@ -6,17 +6,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-from service.domain.errors import Expected
+from service.domain.errors import Expected, Invalid
 from service.domain.events import EventType
 from service.models.messages import GatewayAway, Image, ToolCall, ToolResult
 from service.sandboxes.contract import ToolFailed
-from service.scaffolds.contract import Translated
+from service.scaffolds.contract import PlanContext, Translated
 from service.scaffolds.loops import LoopJob
 from service.scaffolds.media.asking import MediaError
-from service.scaffolds.tool_agent import media, tools
-from service.scaffolds.tool_agent.images import media_type
-from service.scaffolds.tool_agent.schema import Tool, problem
-from service.scaffolds.tool_agent.servers.offered import Servers
+from service.scaffolds.tool_loop import media, tools
+from service.scaffolds.tool_loop.images import media_type
+from service.scaffolds.tool_loop.schema import Tool, problem
+from service.scaffolds.tool_loop.servers.offered import Servers
 
 OUTPUT_BYTES = 30_000
 """Of a command's output, half of it from the beginning, half from the end."""
@@ -47,6 +47,18 @@ def offered(job: LoopJob, default: Sequence[str] | None = None) -> dict[str, Too
     if job.client is not None:
         found["message_client"] = tools.MESSAGE_CLIENT
     return found
+
+
+def check_tools(context: PlanContext) -> None:
+    """Refuse ``settings.tools`` that are none. Raises Invalid ``unknown_tool``."""
+    chosen = context.settings.further.get("tools")
+    if chosen is None:
+        return
+    names = cast("list[Any]", chosen) if isinstance(chosen, list) else [chosen]
+    unknown = [str(name) for name in names if name not in tools.NAMES]
+    if unknown or not names:
+        detail = f"settings.tools: a list of names among {', '.join(tools.SANDBOX)}"
+        raise Invalid("unknown_tool", detail, tools=unknown)
 
 
 class Calls:

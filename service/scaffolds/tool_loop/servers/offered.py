@@ -16,10 +16,10 @@ from service.sandboxes.contract import ToolFailed
 from service.scaffolds.contract import Translated
 from service.scaffolds.loops import LoopJob
 from service.scaffolds.reading import Object, obj, objects, text
-from service.scaffolds.tool_agent.schema import MAX_ARGUMENT_CHARS, Tool
-from service.scaffolds.tool_agent.servers import results
-from service.scaffolds.tool_agent.servers.http import ANSWER_BYTES, HttpSession, ServerFailed
-from service.scaffolds.tool_agent.servers.settings import McpServer, servers_of
+from service.scaffolds.tool_loop.schema import MAX_ARGUMENT_CHARS, Tool
+from service.scaffolds.tool_loop.servers import results
+from service.scaffolds.tool_loop.servers.http import ANSWER_BYTES, HttpSession, ServerFailed
+from service.scaffolds.tool_loop.servers.settings import McpServer, servers_of
 
 MOST_PAGES = 10
 LIST_S = 60.0

@@ -27,6 +27,8 @@ class Conversation:
     window: int = DEFAULT_WINDOW
     kept_images: int = KEPT_IMAGES
     """Newest images that stay."""
+    gone: str = "\n[the image is no longer shown]"
+    """What stands after the text of a result that lost its images."""
     turns: list[Turn] = field(default_factory=list[Turn])
     compactions: int = 0
 
@@ -78,7 +80,7 @@ class Conversation:
             if isinstance(turn, ResultsTurn):
                 results: list[ToolResult] = []
                 for one in reversed(turn.results):
-                    results.insert(0, _fewer_images(one, left))
+                    results.insert(0, self._fewer_images(one, left))
                     left -= len(results[0].images)
                 if results != turn.results:
                     self.turns[i] = ResultsTurn(results=results)
@@ -86,6 +88,13 @@ class Conversation:
                 images = turn.images[-left:] if left else []
                 left -= len(images)
                 self.turns[i] = turn.model_copy(update={"images": images})
+
+    def _fewer_images(self, one: ToolResult, left: int) -> ToolResult:
+        if len(one.images) <= left:
+            return one
+        if left:
+            return one.model_copy(update={"images": one.images[-left:]})
+        return one.model_copy(update={"text": f"{one.text}{self.gone}", "images": []})
 
 
 def _tokens(turn: Turn) -> float:
@@ -107,11 +116,3 @@ def _images(images: list[Image]) -> float:
 def _without_text(one: ToolResult) -> ToolResult:
     note = f"[output dropped to save space: {len(one.text)} characters]"
     return one if len(one.text) <= len(note) and not one.images else one.model_copy(update={"text": note, "images": []})
-
-
-def _fewer_images(one: ToolResult, left: int) -> ToolResult:
-    if len(one.images) <= left:
-        return one
-    if left:
-        return one.model_copy(update={"images": one.images[-left:]})
-    return one.model_copy(update={"text": f"{one.text}\n[the image is no longer shown]", "images": []})

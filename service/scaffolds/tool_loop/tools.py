@@ -1,7 +1,7 @@
 """The tools as the model is told of them."""
 
-from service.scaffolds.tool_agent import media
-from service.scaffolds.tool_agent.schema import NUMBER, TEXT, schema, tool, words
+from service.scaffolds.tool_loop import media
+from service.scaffolds.tool_loop.schema import NUMBER, TEXT, schema, tool, words
 
 DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S = 120, 1800
 _TIMEOUT = words(NUMBER, f"Seconds until it is killed; default {DEFAULT_TIMEOUT_S}, at most {MAX_TIMEOUT_S}.")

@@ -12,7 +12,7 @@ from service.scaffolds.loops import LoopJob
 from service.scaffolds.media import asking
 from service.scaffolds.media.asking import Ask, Made, MediaError, Steps, Told
 from service.scaffolds.media.placing import media_fields
-from service.scaffolds.tool_agent.schema import NUMBER, TEXT, schema, tool, words
+from service.scaffolds.tool_loop.schema import NUMBER, TEXT, schema, tool, words
 
 VIDEO_EVERY_S = 5.0
 _TO = words(TEXT, f"File to write, below {WORKSPACE}; deliverables go below {OUTPUT_DIR}.")
