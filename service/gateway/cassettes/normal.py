@@ -1,7 +1,7 @@
 """Requests without what differs from one run to the next although nothing changed: what cassettes are matched by.
 
 Two lists, both here and nowhere else: fields that are left out per dialect, and kinds of text that are put as a word
-wherever they stand (a CLI's prompts name the day, its tools' results name times and process ids).
+wherever they stand (a CLI's prompts name the day, its tools' results name times and process ids). Pictures: ``pictures``.
 """
 
 import hashlib
@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from service.domain.models import Dialect
+from service.gateway.cassettes.pictures import without_pictures
 
 Pattern = tuple[str, ...]
 """A path into a body; ``*`` stands for any key or index."""
@@ -67,7 +68,7 @@ class Normaliser:
 
     def body(self, dialect: Dialect, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return a body without volatile fields, its volatile texts as words. ``body`` is not changed."""
-        return cast("dict[str, Any]", self._worded(_without(dict(body), FIELDS[dialect])))
+        return cast("dict[str, Any]", self._worded(_without(without_pictures(body), FIELDS[dialect])))
 
     def _worded(self, value: Any) -> Any:
         if isinstance(value, str):

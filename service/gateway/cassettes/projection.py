@@ -27,6 +27,10 @@ _VOLATILE = re.compile(
 _PAID = ("cost_usd", "price_date", "replay_of_n", "seconds")
 """Of calls to services: a recorded one costs nothing, and says so."""
 _STREAM, _TEXT = "stream", "text"
+_PICTURE, _PIXELS = frozenset({"sha256", "format", "width", "height"}), frozenset({"sha256", "size_bytes"})
+"""Of a screen no two runs have the same."""
+_REFERENCE = "picture:{"
+"""So begins one in a journal."""
 
 
 def canonical(events: Iterable[Event]) -> list[dict[str, Any]]:
@@ -65,10 +69,11 @@ def _line(line: str) -> Any:
 
 def _stable(value: Any) -> Any:
     if isinstance(value, str):
-        return normal_text(value)
+        return normal_text(value) if not value.startswith(_REFERENCE) else _REFERENCE
     if isinstance(value, list):
         return [_stable(one) for one in cast("list[Any]", value)]
     if isinstance(value, Mapping):
         pairs = cast("Mapping[str, Any]", value).items()
-        return {key: _stable(one) for key, one in pairs if not _VOLATILE.fullmatch(key)}
+        gone = _PIXELS if value.keys() >= _PICTURE else frozenset[str]()
+        return {key: _stable(one) for key, one in pairs if key not in gone and not _VOLATILE.fullmatch(key)}
     return value

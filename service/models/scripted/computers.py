@@ -41,7 +41,9 @@ def uses(step: Computer, request: Request, id_: str) -> list[Use]:
     sent is not what the step comes after."""
     if step.after is not None and (step.after == "error") is not request.failed:
         raise Invalid("unexpected_result", f"this step comes after {step.after}, the last result is another")
-    vocabulary = next((name for name in step.payloads if name in request.computers), None)
+    # Google's older model has a vocabulary of its own, and "2.5" in its name.
+    likely = sorted(request.computers, key=lambda name: (name == _GEMINI[1]) is not ("2.5" in request.model))
+    vocabulary = next((name for name in likely if name in step.payloads), None)
     if vocabulary is None:
         offered, written = ", ".join(request.computers) or "none", ", ".join(step.payloads)
         raise Invalid("unscripted", f"the step is written in {written}; offered: {offered}")
