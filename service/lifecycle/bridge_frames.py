@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from service.domain.errors import Fault
-from service.domain.limits import KIB, MIB
+from service.domain.limits import MIB
 
-MAX_HEAD = 512 * KIB
+MAX_HEAD = 8 * MIB
+"""A batch of actions, or what the clipboard had."""
 MAX_BODY = 64 * MIB
 """Most bytes of one file, read or written."""
 _SIZES = struct.Struct(">II")

@@ -24,11 +24,14 @@ from service.domain.run_states import AttemptState
 from service.lifecycle.bridge_frames import BridgeBroken, Frame, read_frame, write_frame
 from service.lifecycle.client_messages import ClientMessages
 from service.lifecycle.context import Context
+from service.lifecycle.desktop_opening import opening_of
 from service.models.messages import GatewayAway
 from service.sandboxes.contract import EngineError, LauncherLost, Sandbox, SandboxError, SandboxGone, ToolFailed
 from service.store import attempts
 from service.store.rows import AttemptRow
 from service.workers import bridge_calls
+from service.workers.bridge_desktop import DesktopCalls
+from service.workers.bridge_vnc import pass_through
 
 MAX_CALLS = 256
 """Most connections at once; further ones wait in the listener's queue."""
@@ -38,6 +41,8 @@ FACT = "bridge"
 """Key of a host's facts: where its bridge is, ``unix:<path>`` or ``tcp:<host>:<port>``."""
 MESSAGE = "message"
 """The one call that is not the sandbox's: a word to the task's simulated client."""
+DESKTOP, VNC = "desktop", "vnc"
+SCREEN = (DESKTOP, VNC)
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
@@ -94,6 +99,7 @@ class Bridge:
     def __init__(self, ctx: Context, host_id: str, token: str) -> None:
         self._ctx = ctx
         self._messages = ClientMessages(ctx)
+        self._desktops = DesktopCalls(ctx.desktops)
         self._host_id = host_id
         self._token = token
         self._free = asyncio.Semaphore(MAX_CALLS)
@@ -103,6 +109,7 @@ class Bridge:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._desktops.close()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -132,11 +139,14 @@ class Bridge:
         head = request.head
         if self._token and not hmac.compare_digest(str(head.get("token", "")).encode(), self._token.encode()):
             raise Refusal("bad_host_token", "the caller does not know this host's token")
-        call = bridge_calls.CALLS.get(str(head.get("call")))
-        if call is None and head.get("call") != MESSAGE:
-            raise Refusal("unknown_call", f"no call {head.get('call')!r}")
+        name = str(head.get("call"))
+        call = bridge_calls.CALLS.get(name)
+        if call is None and name not in (MESSAGE, *SCREEN):
+            raise Refusal("unknown_call", f"no call {name!r}")
         attempt, sandbox = await self._sandbox(head, call is not None and call.kept)
         try:
+            if name in SCREEN:
+                return await self._screen(attempt, sandbox, request, reader, writer)
             if call is None:
                 return await _until_hung_up(reader, True, lambda: self._message(attempt, sandbox, request))
             return await _until_hung_up(reader, call.hangs_up, lambda: call.do(sandbox, request, reader, writer))
@@ -146,6 +156,21 @@ class Bridge:
             raise Refusal("sandbox_lost", error.detail) from error
         except (KeyError, TypeError, ValueError) as error:
             raise Refusal("bad_call", f"{type(error).__name__}: {error}"[:200]) from error
+
+    async def _screen(
+        self,
+        attempt: AttemptRow,
+        sandbox: Sandbox,
+        request: Frame,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> Frame:
+        opening = opening_of(attempt)
+        if opening is None:
+            raise Refusal("tool:no_screen", "the run's surface has no screen")
+        if request.head["call"] == VNC:
+            return await pass_through(sandbox, reader, writer)
+        return await _until_hung_up(reader, True, lambda: self._desktops.act(sandbox, opening, request.head))
 
     async def _message(self, attempt: AttemptRow, sandbox: Sandbox, request: Frame) -> Frame:
         """head: call_id; body: JSON {text, attachments}. ``done``: text, left."""
