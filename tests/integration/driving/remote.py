@@ -104,6 +104,10 @@ class Remote:
         self.lease = lease["lease"]
         return lease
 
+    async def other_token(self, *scopes: str) -> str:
+        async with self.stage.db.transaction() as tx:
+            return (await tokens.mint(tx, self.stage.project.id, scopes))[1]
+
     async def exec(self, run_id: str, *argv: str, status: int = 200, **more: Any) -> Any:
         return await self.call("POST", f"/v1/runs/{run_id}/exec", status, json={"argv": list(argv), **more})
 
