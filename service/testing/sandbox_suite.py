@@ -10,10 +10,11 @@ from service.testing.sandbox_checks_confinement import CONFINEMENT
 from service.testing.sandbox_checks_fences import FENCES
 from service.testing.sandbox_checks_life import LIFE
 from service.testing.sandbox_checks_limits import LIMITS
+from service.testing.sandbox_checks_pipes import PIPES
 from service.testing.sandbox_checks_tools import TOOLS
 
 __all__ = ["SUITE", "Bench", "Check"]
 
 SUITE: tuple[Check, ...] = tuple(
-    c for table in (LIFE, TOOLS, COLLECT, FENCES, CONFINEMENT, LIMITS) for c in table.checks
+    c for table in (LIFE, TOOLS, PIPES, COLLECT, FENCES, CONFINEMENT, LIMITS) for c in table.checks
 )

@@ -11,6 +11,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 QUICK_ON_GVISOR = {
     "output_has_two_streams_and_an_end",
+    "a_helper_takes_and_gives_more_than_any_buffer",
+    "what_listens_inside_can_be_dialled",
     "links_and_special_files_are_entries",
     "the_program_has_no_power",
     "there_is_no_network",
