@@ -72,6 +72,15 @@ class ActionType(StrEnum):
     """Let go of every key and button that is held."""
 
 
+LOOKS = frozenset(
+    {
+        *(ActionType.SCREENSHOT, ActionType.ZOOM, ActionType.CURSOR_POSITION),
+        *(ActionType.CLIPBOARD_READ, ActionType.WINDOWS),
+    }
+)
+"""Actions that change nothing."""
+
+
 class Point(Strict):
     x: Coordinate
     y: Coordinate

@@ -7,14 +7,17 @@ by ``drive``, which cancels this. Called again (by a successor, or after a lost 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from service.domain.errors import Fault
 from service.domain.events import EventType
 from service.domain.run_states import ExitReport
+from service.lifecycle.confirmations import Confirmations
 from service.lifecycle.context import Context
+from service.lifecycle.desktop_opening import opening_of
 from service.lifecycle.loop_artefacts import keep_artefacts
+from service.lifecycle.loop_desktop import JournalledDesktop
 from service.lifecycle.loop_journal import LoopJournal
 from service.lifecycle.loop_services import GatewayServices
 from service.lifecycle.simulated_client import TRANSCRIPT, SimulatedClient
@@ -73,6 +76,11 @@ async def run_loop(
         services = GatewayServices(access.agent, context.settings.services)
         shell = SandboxShell(sandbox, attempt, base_environment(context))
         job = LoopJob(work.task, context, shell, agent, journal, talk, services)
+        opening = opening_of(attempt)
+        if opening is not None:
+            screen = JournalledDesktop(ctx, attempt, sandbox, opening, journal)
+            confirm = Confirmations(ctx, attempt, journal, context.settings)
+            job = replace(job, desktop=screen, confirmations=confirm)
         end = await _to_the_end(scaffold, job, journal)
     transcript = {} if talk is None else {TRANSCRIPT: talk.transcript()}
     await keep_artefacts(ctx, attempt, work, {**end.artefacts, **transcript})

@@ -12,12 +12,15 @@ from typing import Any
 
 import structlog
 
+from service.desktop.session import NO_DESKD, DesktopLost
 from service.domain.agents import SCREENS, AgentSettings, Driver
 from service.domain.desktop import Screen
 from service.domain.errors import Invalid
+from service.domain.images import ID
 from service.domain.run_states import AttemptState, EndedBecause, Evidence, StopMode
 from service.lifecycle import evidence_record
 from service.lifecycle.context import Context
+from service.lifecycle.desktop_opening import opening_of
 from service.lifecycle.failure import fail_attempt
 from service.lifecycle.model_access import open_gateway
 from service.lifecycle.plan_inputs import INSTRUCTION_FILE, plan_context
@@ -58,6 +61,10 @@ async def provision(ctx: Context, attempt: AttemptRow) -> None:
     except (SandboxRefused, ToolFailed, Invalid) as error:
         # A rule of ours, an image that does not do, files that do not fit: a further attempt would end the same way.
         await _fail(ctx, attempt, error, made, retry=False)
+    except DesktopLost as error:
+        # No agent has been near it. An image of ours may come up another time; of a project's own, nobody knows.
+        shipped = ID.fullmatch(work.run.environment) is None and error.type != NO_DESKD
+        await _fail(ctx, attempt, error, made, retry=shipped)
     except SandboxError as error:
         await _fail(ctx, attempt, error, made, retry=True)
 
@@ -80,6 +87,7 @@ async def _provision(ctx: Context, attempt: AttemptRow, work: Work, made: list[S
             ctx.sandboxes.release(sandbox.id)  # not bound: it is the reaper's, if nobody destroys it before
             raise
     await open_gateway(ctx, attempt, work, sandbox, left)
+    await _open_screen(ctx, attempt, sandbox)
     await _start(ctx, attempt, work, plan, sandbox, secret, left, fresh=fresh)
 
 
@@ -90,6 +98,7 @@ async def _spec(ctx: Context, attempt: AttemptRow, work: Work) -> SandboxSpec:
         kit=None if kit is None else await backend.resolve_image(kit),
         limits=work.run.limits,
         runtime=attempt.runtime or "runc",
+        confinement="desktop" if work.surface in SCREENS else "default",
     )
 
 
@@ -102,6 +111,13 @@ async def _prepare(
     bound = await _intend(ctx, attempt, work, plan, sandbox)
     ctx.crash.reach("provision.bound")
     return bound
+
+
+async def _open_screen(ctx: Context, attempt: AttemptRow, sandbox: Sandbox) -> None:
+    """Have the screen there before the clock starts. Raises DesktopLost, SandboxError."""
+    opening = opening_of(attempt)
+    if opening is not None:
+        await ctx.desktops.of(sandbox, opening)
 
 
 async def _start(
@@ -225,7 +241,7 @@ async def _cancel(ctx: Context, attempt: AttemptRow) -> None:
 
 
 async def _fail(
-    ctx: Context, attempt: AttemptRow, error: SandboxError | Invalid, made: list[Sandbox], *, retry: bool
+    ctx: Context, attempt: AttemptRow, error: SandboxError | Invalid | DesktopLost, made: list[Sandbox], *, retry: bool
 ) -> None:
     log.warning("provision_failed", run=attempt.run_id, attempt=attempt.n, error=str(error))
     gone = isinstance(error, SandboxGone) and attempt.sandbox_id is not None

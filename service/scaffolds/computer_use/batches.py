@@ -2,17 +2,10 @@
 
 from collections.abc import Sequence
 
-from service.domain.desktop import ActionType, Batch, DesktopAction, Picture, Settle, Shot, Size
+from service.domain.desktop import LOOKS, ActionType, Batch, DesktopAction, Picture, Settle, Shot, Size
 from service.scaffolds.loops import DesktopOutcome
 
 SETTLE = Settle(quiet_s=0.6)
-LOOKS = frozenset(
-    {
-        *(ActionType.SCREENSHOT, ActionType.ZOOM, ActionType.CURSOR_POSITION),
-        *(ActionType.CLIPBOARD_READ, ActionType.WINDOWS),
-    }
-)
-"""Actions that change nothing."""
 INTERRUPTED = (
     "The connection to the computer was lost while this was being done: some of it may have been done, and it was not "
     "done again. Look at the picture before you go on."
