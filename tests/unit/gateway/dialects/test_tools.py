@@ -20,8 +20,10 @@ _OWN: dict[str, list[dict[str, Any]]] = {
         {"type": "custom", "name": "mine2", "input_schema": {"type": "object"}},
         {"type": "bash_20250124", "name": "bash"},
         {"type": "text_editor_20250728", "name": "str_replace_based_edit_tool"},
-        {"type": "computer_20251124", "name": "computer"},
-        {"type": "computer_toolset_20260801"},
+        {"type": "computer_20241022", "name": "computer", "display_width_px": 1280, "display_height_px": 800},
+        {"type": "computer_20250124", "name": "computer", "display_width_px": 1280, "display_height_px": 800},
+        {"type": "computer_20251124", "name": "computer", "enable_zoom": True},
+        {"type": "computer_toolset_20260801", "configs": {"zoom": {"enabled": False}}},
         {"type": "browser_toolset_20260801"},
         {"type": "memory_20250818", "name": "memory"},
         {"type": "tool_search_tool_regex_20251119", "name": "search"},
@@ -31,13 +33,18 @@ _OWN: dict[str, list[dict[str, Any]]] = {
         {"type": "custom", "name": "exec"},
         {"type": "local_shell"},
         {"type": "apply_patch"},
-        {"type": "computer_use_preview"},
+        {"type": "computer_use_preview", "display_width": 1280, "display_height": 800, "environment": "linux"},
+        {"type": "computer"},
         {"type": "tool_search"},
         {"type": "shell", "environment": {"type": "local"}},
         {"type": "namespace", "name": "n", "tools": [{"type": "function", "name": "f"}]},
     ],
     _CHAT: [{"type": "function", "function": {"name": "mine"}}, {"type": "custom", "custom": {"name": "c"}}],
-    _GEMINI: [{"functionDeclarations": [{"name": "f"}]}, {"function_declarations": []}, {"computerUse": {}}],
+    _GEMINI: [
+        {"functionDeclarations": [{"name": "f"}]},
+        {"function_declarations": []},
+        {"computerUse": {"environment": "ENVIRONMENT_DESKTOP"}},
+    ],
 }
 _THEIRS: dict[str, list[tuple[dict[str, Any], str]]] = {
     _MESSAGES: [
