@@ -1,12 +1,13 @@
 """Vocabularies by name. A module is imported when its vocabulary is first used."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
-from typing import cast
+from typing import Any, cast
 
 from service.desktop.vocabularies.contract import Vocabulary
+from service.desktop.vocabularies.data import loaded
 from service.domain.errors import Invalid
 from service.domain.models import Dialect
 
@@ -52,6 +53,16 @@ def vocabulary(name: str) -> Vocabulary:
         raise Invalid("unknown_vocabulary", f"no vocabulary is called {name[:80]!r}", vocabularies=names())
     module, _, attribute = path.partition(":")
     return cast(Callable[[str], Vocabulary], getattr(import_module(module), attribute))(name)
+
+
+def vocabulary_of(name: str, document: Mapping[str, Any] | None) -> Vocabulary:
+    """Return the vocabulary, ``document`` being what a scaffold's manifest brings: it goes by its own name or ``manifest``.
+
+    Raises Invalid ``unknown_vocabulary``.
+    """
+    if document is None or name not in (MANIFEST, document.get("name")):
+        return vocabulary(name)
+    return loaded(document)
 
 
 def default_for(dialect: Dialect, model_id: str, *, chat: bool = False) -> str | None:
