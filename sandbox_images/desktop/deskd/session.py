@@ -51,7 +51,6 @@ def ensure(surface: str, width: int, height: int) -> None:
 
     Returns when there is something to see. Raises SessionFailed.
     """
-    os.environ.update(ENVIRONMENT)
     if not answers():
         _prepare()
         _start_x(width, height)
@@ -78,7 +77,7 @@ def answers() -> bool:
 
 
 def start(argv: Sequence[str], log: Path | None = None) -> "subprocess.Popen[bytes]":
-    """Start a program in a session of its own. Raises SessionFailed where it cannot be started."""
+    """Start a program on the screen, in a process session of its own. Raises SessionFailed where it cannot be started."""
     try:
         with open(log or os.devnull, "wb") as errors:  # noqa: PTH123
             return subprocess.Popen(
@@ -87,6 +86,7 @@ def start(argv: Sequence[str], log: Path | None = None) -> "subprocess.Popen[byt
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
                 cwd="/workspace",
+                env={**os.environ, **ENVIRONMENT},
                 start_new_session=True,
             )
     except OSError as error:
@@ -105,7 +105,7 @@ def _prepare() -> None:
         room.unlink(missing_ok=True)
     with suppress(OSError):
         Path("/workspace/output").mkdir(exist_ok=True)
-        _copy_missing(_PROFILE, Path(os.environ.get("HOME") or "/workspace/.home"))
+        _copy_missing(_PROFILE, Path.home())
 
 
 def _copy_missing(source: Path, target: Path) -> None:
