@@ -1,0 +1,159 @@
+"""Python programs that run inside a desktop sandbox, beside its session; each prints one JSON value."""
+
+SETUP = """
+import json, os, subprocess, sys, time
+sys.path.insert(0, "/usr/local/lib/deskd")
+import session, xscreen
+from Xlib import Xatom
+from Xlib.display import Display
+os.environ.setdefault("HOME", "/workspace/.home")
+
+def until(done, seconds=60):
+    end = time.monotonic() + seconds
+    while not (found := done()):
+        assert time.monotonic() < end, f"not within {seconds} s"
+        time.sleep(0.05)
+    return found
+
+def titles():
+    display = Display(":1")
+    try:
+        listed = display.screen().root.get_full_property(display.get_atom("_NET_CLIENT_LIST"), Xatom.WINDOW)
+        found = []
+        for window in listed.value if listed else ():
+            name = display.create_resource_object("window", window).get_full_property(display.get_atom("_NET_WM_NAME"), 0)
+            found.append(name.value.decode() if name else "")
+        return found
+    finally:
+        display.close()
+
+def processes(word):
+    found = []
+    for entry in os.listdir("/proc"):
+        try:
+            command = open(f"/proc/{entry}/cmdline").read().replace("\\0", " ") if entry.isdigit() else ""
+        except OSError:
+            continue
+        if word in command and int(entry) != os.getpid():
+            found.append(int(entry))
+    return found
+
+def kill(word):
+    for process in processes(word):
+        try:
+            os.kill(process, 9)
+        except ProcessLookupError:
+            pass
+
+def ensured(surface="desktop"):
+    started = time.monotonic()
+    session.ensure(surface, 1280, 800)
+    return time.monotonic() - started
+"""
+
+READY = """
+first, again = ensured(), ensured()
+display = Display(":1")
+listening = [line.split() for name in ("tcp", "tcp6") for line in list(open(f"/proc/net/{name}"))[1:]]
+abstract = [line.split()[-1] for line in open("/proc/net/unix") if "@" in line]
+print(json.dumps({"first": first, "again": again, "size": [display.screen().width_in_pixels, display.screen().height_in_pixels],
+    "titles": titles(), "listening": sorted({line[1] for line in listening if line[3] == "0A"}), "abstract": abstract}))
+"""
+
+CHROMIUM = """
+def facts(process):
+    status = dict(line.split(":", 1) for line in open(f"/proc/{process}/status"))
+    return {"spaces": [os.readlink(f"/proc/{process}/ns/{n}") for n in ("user", "pid", "net")],
+            "ids": len(status["NSpid"].split()), "seccomp": int(status["Seccomp"]), "filters": int(status["Seccomp_filters"])}
+session.start(["chromium", "data:text/html,<title>here</title>"])
+until(lambda: any("here" in title for title in titles()))
+browser = [p for p in processes("/usr/lib/chromium/chromium ") if "--type=" not in open(f"/proc/{p}/cmdline").read()][0]
+renderers = processes("--type=renderer")
+command = open(f"/proc/{browser}/cmdline").read()
+print(json.dumps({"here": facts("self"), "renderers": [facts(p) for p in renderers], "command": command}))
+kill("/usr/lib/chromium")
+"""
+
+OFFICE = """
+def shown(kind, word):
+    session.start(["soffice", f"--{kind}"])
+    until(lambda: any(word in title for title in titles()))
+    time.sleep(1.5)  # a dialog of the first start comes after its window
+    seen = titles()
+    kill("soffice.bin")
+    until(lambda: not any(word in title for title in titles()))
+    return seen
+kinds = [("writer", "Writer"), ("calc", "Calc"), ("impress", "Impress"), ("calc", "Calc")]
+print(json.dumps([shown(kind, word) for kind, word in kinds]))
+"""
+
+NEW_SERVER = """
+before = processes("Xtigervnc")
+kill("Xtigervnc")
+until(lambda: not session.answers())
+took = ensured()
+os.kill(processes("Xtigervnc")[0], 19)
+frozen = ensured()
+print(json.dumps({"took": took, "frozen": frozen, "same": before == processes("Xtigervnc"), "servers": len(processes("Xtigervnc")),
+    "titles": titles()}))
+"""
+
+FULL_TMP = """
+kill("Xtigervnc")
+until(lambda: not session.answers())
+with open("/tmp/full", "wb") as file:
+    try:
+        while True: file.write(bytes(1 << 20))
+    except OSError: pass
+try:
+    ensured()
+    said = "started"
+except session.SessionFailed as failed:
+    said = failed.type
+os.unlink("/tmp/full")
+ensured()
+print(json.dumps([said, titles()]))
+"""
+
+BROWSER = """
+took = ensured("browser")
+def top():
+    display = Display(":1")
+    try:
+        windows = display.screen().root.query_tree().children
+        return max((w.get_geometry().width, w.get_geometry().height) for w in windows if w.get_attributes().map_state == 2)
+    finally:
+        display.close()
+until(lambda: top() == (1280, 800))
+seen = titles()
+kill("/usr/lib/chromium")
+until(lambda: not titles())
+until(titles)
+again = ensured("browser")
+print(json.dumps({"took": took, "titles": seen, "after": titles(), "again": again, "keepers": len(processes("keeper.py"))}))
+"""
+
+CRASH_LOOP = """
+def wall():
+    display = Display(":1")
+    try:
+        image = display.screen().root.get_image(40, 44, 500, 40, 2, 0xFFFFFFFF)
+        return image.data.count(b"\\xff\\xff\\xff")
+    finally:
+        display.close()
+ensured("browser")
+starts, said = 0, 0
+end = time.monotonic() + 45
+while time.monotonic() < end and not said:
+    if processes("/usr/lib/chromium/chromium "):
+        starts += 1
+        kill("/usr/lib/chromium")
+        until(lambda: not processes("/usr/lib/chromium/chromium "))
+    if not titles():
+        said = wall()
+    time.sleep(0.05)
+calm = time.monotonic()
+until(lambda: time.monotonic() - calm > 3)
+print(json.dumps({"starts": starts, "said": said, "still": len(processes("/usr/lib/chromium/chromium ")), "answers": session.answers(),
+    "again": ensured("browser")}))
+"""
