@@ -36,9 +36,8 @@ def settings(tool: ComputerTool) -> dict[str, Any]:
 
 def call(item: Mapping[str, Any], vocabulary: str) -> ToolCall:
     """Return a ``computer_call``; what has neither form of action becomes a call without one."""
-    arguments = {key: item[key] for key in ("actions", "action") if item.get(key) is not None}
-    if "actions" in arguments:
-        arguments.pop("action", None)
+    form = next((key for key in ("actions", "action") if item.get(key)), None)
+    arguments = {} if form is None else {form: item[form]}
     return computer_call(
         str(item["call_id"]), arguments, vocabulary, safety_checks(listed(item, "pending_safety_checks"))
     )
