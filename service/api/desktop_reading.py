@@ -9,7 +9,7 @@ from service.api.desktop_view import DesktopRequest
 from service.api.driving import Driven
 from service.api.screens import CALL
 from service.desktop.vocabularies.contract import Vocabulary
-from service.desktop.vocabularies.registry import vocabulary
+from service.desktop.vocabularies.registry import vocabulary_of
 from service.domain.agents import ScaffoldManifest
 from service.domain.desktop import MAX_ACTIONS, Batch, DesktopAction, SafetyCheck, Size
 from service.domain.errors import Conflict, Invalid
@@ -51,5 +51,4 @@ async def look_at_size(driven: Driven, attempt: AttemptRow) -> Size:
 
 
 def _vocabulary(name: str, manifest: ScaffoldManifest) -> Vocabulary:
-    del manifest
-    return vocabulary(name)
+    return vocabulary_of(name, manifest.vocabulary)

@@ -164,6 +164,10 @@ class ScaffoldManifest(Strict):
     surface: Surface | None = None
     """What its runs drive unless the agent's settings say otherwise; null: ``shell``, of ``computer_use`` ``desktop``."""
 
+    vocabulary: dict[str, Any] | None = None
+    """Words for the screen that no provider's vocabulary has, as data (``docs/computer-use.md``): with them a driver
+    acts under the name ``manifest``. Checked by its own golden cases."""
+
     @model_validator(mode="after")
     def _has_only_its_own(self) -> "ScaffoldManifest":
         if self.acp is not None and self.kind != "acp":
@@ -177,7 +181,7 @@ class ScaffoldManifest(Strict):
         return canonical_digest({k: v for k, v in body.items() if k not in _LATER or v})
 
 
-_LATER = frozenset({"dialect", "stop", "hang_s", "mapping", "acp", "surface"})
+_LATER = frozenset({"dialect", "stop", "hang_s", "mapping", "acp", "surface", "vocabulary"})
 _SURFACES = {"computer_use": Surface.DESKTOP}
 """Kind → what it drives where neither manifest nor agent says; any other: a shell."""
 

@@ -5,6 +5,7 @@ from functools import cache
 from importlib import import_module, metadata
 from typing import cast
 
+from service.desktop.vocabularies.data import checked
 from service.domain.agents import SCREENS, AgentSettings, ScaffoldManifest, Surface, surface_of
 from service.domain.errors import Invalid
 from service.scaffolds.contract import Scaffold, SurfaceScaffold
@@ -55,6 +56,11 @@ def check(manifest: ScaffoldManifest) -> None:
     """Refuse a manifest that its kind could not plan. Raises Invalid."""
     scaffold_for(manifest.kind).check(manifest)
     surface_for(manifest, AgentSettings())
+    if manifest.vocabulary is None:
+        return
+    if not isinstance(scaffold_for(manifest.kind), SurfaceScaffold):
+        raise Invalid("surface_not_supported", f"a scaffold of kind {manifest.kind!r} has no screen to use words on")
+    checked(manifest.vocabulary)
 
 
 def surface_for(manifest: ScaffoldManifest, settings: AgentSettings) -> Surface:
