@@ -56,6 +56,8 @@ class Keyboard:
         self._spare: list[int] = []
         self._where: dict[int, tuple[int, bool]] = {}
         """Of a keysym: the key's code, and whether Shift is needed."""
+        self._fixed: set[int] = set()
+        """Those whose key is none of the spare ones."""
         self._read()
 
     def chord(self, keys: Sequence[str]) -> list[tuple[int, str]]:
@@ -64,8 +66,8 @@ class Keyboard:
         self._ready(keysyms)
         pressed = list[tuple[int, str]]()
         for keysym, key in zip(keysyms, keys, strict=True):
-            code, shifted = self._where[keysym]
-            shift = self._where[_SHIFT][0]
+            code, shifted = self._at(keysym)
+            shift = self._at(_SHIFT)[0]
             if shifted and all(code != shift for code, _ in pressed):
                 pressed.append((shift, "Shift_L"))
             pressed.append((code, key))
@@ -101,48 +103,57 @@ class Keyboard:
         self._ready(())
         if root_of(self._link).query_pointer().mask & X.LockMask:
             self.press(["Caps_Lock"])
-        for piece, new in names.bursts(keysyms, set(self._where), min(ROOM, len(self._spare)) or 1):
-            self._bind(new)
+        for piece, needed in names.bursts(keysyms, self._fixed, min(ROOM, len(self._spare)) or 1):
+            self._bind(needed)
             self._strike(piece)
 
     def _strike(self, keysyms: Sequence[int]) -> None:
-        shift = self._where[_SHIFT][0]
+        shift = self._at(_SHIFT)[0]
         for start in range(0, len(keysyms), _GROUP):
             self._pause.check()
             for keysym in keysyms[start : start + _GROUP]:
-                code, shifted = self._where[keysym]
+                code, shifted = self._at(keysym)
                 with self._hands.holding([(shift, "Shift_L"), (code, "")] if shifted else [(code, "")]):
                     self._used[code] = time.monotonic()
             self._link.sync()
+
+    def _at(self, keysym: int) -> tuple[int, bool]:
+        if keysym not in self._where:
+            raise Failed("unknown_key", "a program changed the keyboard's map meanwhile")
+        return self._where[keysym]
 
     def _ready(self, needed: Sequence[int]) -> None:
         """Know the map as it is now, and have a code for each of these."""
         if remapped(self._link):
             self._read()
-        self._bind([keysym for keysym in dict.fromkeys(needed) if keysym not in self._where])
+        self._bind([keysym for keysym in dict.fromkeys(needed) if keysym not in self._fixed])
 
     def _read(self) -> None:
         table = self._link.get_keyboard_mapping(self._first, 256 - self._first)
-        self._where, self._spare = {}, []
+        self._where, self._fixed, self._spare = {}, set(), []
         for code, keysyms in enumerate(table, self._first):
             if code >= FIRST_SPARE and names.is_spare(keysyms):
                 self._spare.append(code)
+            else:
+                self._fixed.update(keysym for keysym in keysyms[:2] if keysym)
             for shifted, keysym in enumerate(keysyms[:2]):
                 if keysym:
                     self._where.setdefault(keysym, (code, bool(shifted)))
-        if _SHIFT not in self._where:
-            raise Failed("input_blocked", "the keyboard has no Shift key")
 
-    def _bind(self, keysyms: Sequence[int]) -> None:
-        if not keysyms:
+    def _bind(self, needed: Sequence[int]) -> None:
+        """Have a spare key for each of these at once."""
+        lacking = [keysym for keysym in needed if keysym not in self._where]
+        if not lacking:
             return
-        chosen = sorted(self._spare, key=lambda code: self._used.get(code, 0.0))[: len(keysyms)]
-        if len(chosen) < len(keysyms):
+        taken = {self._where[keysym][0] for keysym in needed if keysym in self._where}
+        free = [code for code in self._spare if code not in taken]
+        chosen = sorted(free, key=lambda code: self._used.get(code, 0.0))[: len(lacking)]
+        if len(chosen) < len(lacking):
             raise Failed("unknown_key", "the keyboard has no key left for it")
         latest = max(self._used.get(code, 0.0) for code in chosen)
         self._pause.wait(max(0.0, latest + REUSE_S - time.monotonic()))
         width = 4
-        table = dict(zip(chosen, keysyms, strict=True))
+        table = dict(zip(chosen, lacking, strict=True))
         for first, run in _runs(sorted(table)):
             self._link.change_keyboard_mapping(first, [(table[code],) * width for code in run])
         self._link.sync()

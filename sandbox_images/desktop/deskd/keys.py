@@ -99,14 +99,14 @@ def is_spare(keysyms: Sequence[int]) -> bool:
     )
 
 
-def bursts(keysyms: Sequence[int], known: Container[int], room: int) -> Generator[tuple[list[int], list[int]]]:
-    """Yield pieces of a text that need at most ``room`` (≥ 1) keys bound at once, each with what it needs bound."""
-    piece, new = list[int](), dict[int, None]()
+def bursts(keysyms: Sequence[int], fixed: Container[int], room: int) -> Generator[tuple[list[int], list[int]]]:
+    """Yield pieces of a text that need at most ``room`` (≥ 1) spare keys at once, each with what it needs them for."""
+    piece, needed = list[int](), dict[int, None]()
     for keysym in keysyms:
-        if keysym not in known and keysym not in new:
-            if len(new) == room:
-                yield piece, list(new)
-                piece, new = [], {}
-            new[keysym] = None
+        if keysym not in fixed and keysym not in needed:
+            if len(needed) == room:
+                yield piece, list(needed)
+                piece, needed = [], {}
+            needed[keysym] = None
         piece.append(keysym)
-    yield piece, list(new)
+    yield piece, list(needed)

@@ -1,0 +1,88 @@
+"""Text in the programs of the image, read back from them; three times each, since what goes wrong goes wrong now and then."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from service.sandboxes.contract import Sandbox
+from tests.docker.desktop.driver import QUIET, Deskd, do, shell, start
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+TEXT = "Zażółć é ü ñ “q” — 漢字 かな 한글 Ж ∑ € 🙂🚀"
+MANY = "".join(chr(0x4E00 + 7 * n) for n in range(130)) + "żółw " + "".join(chr(0x410 + n) for n in range(64))
+"""More characters than there are spare keys."""
+PAGE = "data:text/html,<title>form</title><textarea autofocus rows=9 cols=90>"
+TIMES = 3
+
+
+async def window(deskd: Deskd, title: str) -> None:
+    async with asyncio.timeout(40):
+        while title not in (await deskd.done(do("wait", seconds=0.1)))["state"]["title"]:
+            pass
+    assert (await deskd.done(settle={"quiet_s": 0.7, "cap_s": 15}))["state"]["settled"]
+
+
+async def copied(deskd: Deskd) -> str:
+    """Return what the program has, by its own clipboard."""
+    await deskd.done(
+        do("clipboard_write", text="nothing"), do("key", keys=["ctrl", "a"]), do("key", keys=["ctrl", "c"])
+    )
+    async with asyncio.timeout(20):
+        while (text := await deskd.text(do("wait", seconds=0.1), do("clipboard_read"))) == "nothing":
+            await deskd.done(do("key", keys=["ctrl", "c"]))
+    return text
+
+
+async def types_and_copies(deskd: Deskd, text: str, again: Callable[[], Awaitable[object]] | None = None) -> None:
+    for _ in range(TIMES):
+        head = await deskd.done(do("type", text=text), settle=QUIET)
+        assert head["state"]["settled"], "a caret blinks, and nothing else"
+        assert await copied(deskd) == text
+        await deskd.done(do("key", keys=["Delete"]), settle=QUIET)
+        if again is not None:
+            await again()
+
+
+@pytest.mark.parametrize("text", [TEXT, MANY], ids=["mixed", "many"])
+async def test_chromium(deskd: Deskd, sandbox: Sandbox, text: str) -> None:
+    await deskd.done(do("navigate", text=PAGE))
+    await window(deskd, "form")
+    await types_and_copies(deskd, text)
+
+
+@pytest.mark.parametrize("text", [TEXT, MANY], ids=["mixed", "many"])
+async def test_mousepad(deskd: Deskd, sandbox: Sandbox, text: str) -> None:
+    await start(sandbox, ["mousepad"])
+    await window(deskd, "Mousepad")
+    await types_and_copies(deskd, text)
+    await shell(sandbox, "pkill -x mousepad")
+
+
+async def test_writer(deskd: Deskd, sandbox: Sandbox) -> None:
+    await start(sandbox, ["lowriter", "--nologo", "--norestore"])
+    await window(deskd, "Writer")
+    await types_and_copies(deskd, TEXT)
+    await shell(sandbox, "pkill soffice")
+
+
+async def test_terminal(deskd: Deskd, sandbox: Sandbox) -> None:
+    await start(sandbox, ["lxterminal"])
+    await window(deskd, "lxterminal")
+    for number in range(TIMES):
+        line = do("type", text=f"cat > /tmp/typed{number}\n{TEXT}\n\tindented\r\n")
+        assert (await deskd.done(line, do("key", keys=["ctrl", "d"]), settle=QUIET))["state"]["settled"]
+        assert await shell(sandbox, f"cat /tmp/typed{number}") == f"{TEXT}\n\tindented\n"
+    await shell(sandbox, "pkill -x lxterminal")
+
+
+async def test_another_deskd_goes_on_with_the_keys_that_the_last_one_bound(deskd: Deskd, sandbox: Sandbox) -> None:
+    await start(sandbox, ["mousepad"])
+    await window(deskd, "Mousepad")
+    for shift in range(TIMES):
+        other = await Deskd.open(sandbox)
+        text = MANY[60 * shift : 60 * shift + 55] + "é"
+        await other.done(do("type", text=text), settle=QUIET)
+        assert await copied(other) == text
+        await other.close()
+    await shell(sandbox, "pkill -x mousepad")
