@@ -1,7 +1,7 @@
 """What a scripted model does on the screen of image ``desktop``, 1280x800, in unified actions.
 
-Each step is one answer of the model; before the next one the picture has come to rest. Where a program is being started a
-step waits, as a model does that sees nothing yet.
+Each step is one answer of the model; before the next one the picture has come to rest. Where a program starts, a dialog opens
+or a file is read the step waits, too: a model would see that nothing has come yet, a script does not look.
 """
 
 from collections.abc import Sequence
@@ -34,25 +34,24 @@ PRICE_UPDATE: Sequence[Step] = (
     [click(*CALC)],
     [WAIT],
     [WAIT],
-    [press("ctrl", "o")],
-    [write("/workspace/prices.csv"), press("Return")],
-    [WAIT, press("Return")],  # the import dialog's defaults
+    [press("ctrl", "o"), WAIT],
+    [write("/workspace/prices.csv"), press("Return"), WAIT],
+    [press("Return"), WAIT],  # the import dialog's defaults
     [click(102, 207)],  # B2
     [write("1.75"), press("Return")],
-    [press("ctrl", "shift", "s")],
+    [press("ctrl", "shift", "s"), WAIT],
     [press("ctrl", "a"), write("/workspace/output/result")],
     [click(626, 537)],  # file type
     [click(410, 277)],  # Excel 2007-365
-    [click(974, 497)],  # Save
-    [WAIT],
+    [click(974, 497), WAIT],  # Save
 )
 """Opens a price list (csv) in Calc, changes B2 and saves it as ``output/result.xlsx``."""
 
 FORM: Sequence[Step] = (
     [click(*BROWSER)],
     [WAIT],
-    [press("ctrl", "l"), write("/workspace/form.html"), press("Return")],
-    [WAIT, write("Ada")],
+    [press("ctrl", "l"), write("/workspace/form.html"), press("Return"), WAIT],
+    [write("Ada")],
     [press("Tab"), write("3")],
     [press("Tab"), press("space")],
     [press("Tab"), write("large")],
@@ -67,8 +66,7 @@ LETTER: Sequence[Step] = (
     [WAIT],
     [WAIT],
     [write(SENTENCE)],
-    [press("ctrl", "s")],
-    [press("ctrl", "a"), write("/workspace/output/letter"), press("Return")],
-    [WAIT],
+    [press("ctrl", "s"), WAIT],
+    [press("ctrl", "a"), write("/workspace/output/letter"), press("Return"), WAIT],
 )
 """Writes a line in Writer and saves it as ``output/letter.odt``."""
