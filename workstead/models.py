@@ -108,6 +108,27 @@ class Run(Model):
         return self.phase == "done"
 
 
+class SafetyCheck(Model):
+    id: str
+    code: str
+    message: str
+
+
+class Confirmation(Model):
+    """What a run waits for a person to confirm (phase ``awaiting_confirmation``)."""
+
+    id: str
+    run_id: str
+    attempt: int
+    state: str
+    """pending | acknowledged | denied | lapsed"""
+    checks: list[SafetyCheck]
+    intent: str
+    decided_by: str | None
+    created_at: datetime
+    decided_at: datetime | None
+
+
 class Event(Model):
     """One numbered fact about a run; ``seq`` is dense per run, over all attempts."""
 

@@ -19,6 +19,7 @@ from service.api.resources import (
     breakers,
     changes,
     client_facts,
+    confirmations,
     conformance,
     deliverables,
     desktop,
@@ -61,7 +62,7 @@ RESOURCES = (
     runs, run_events, attempts, artifacts, model_requests, service_calls, trajectory,
     models, services, breakers,
     integrity, gradings, changes, tokens, tickets, me, sessions, health, hosts,
-    projects, webhooks, leases, driving, desktop, deliverables, mcp, shell, live_view, pausing,
+    projects, webhooks, leases, driving, desktop, deliverables, mcp, shell, live_view, pausing, confirmations,
 )  # fmt: skip
 EXPOSED = ["ETag", "Link", "Location", "Retry-After", "X-Request-Id", "Idempotent-Replay", "Upload-Offset",
            "RateLimit", "RateLimit-Policy"]  # fmt: skip

@@ -32,6 +32,7 @@ BODIES: dict[str, Any] = {
     "/v1/runs/{run_id}/mcp": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
     "/v1/runs/{run_id}/finish": {},
     "/v1/runs/{run_id}/gradings": {},
+    "/v1/runs/{run_id}/confirmations/{confirmation_id}": {"decision": "deny"},
     "/v1/benchmarks/{benchmark_id}/checks": {"items": {"a": {"state": "ok"}}},
 }
 
@@ -57,6 +58,7 @@ async def everything(one: Tenant) -> dict[str, str]:
         "side": "request",
         "path": "output/a.txt",
         "grading_id": "grd_none",
+        "confirmation_id": "cnf_none",
         "benchmark_id": (await _benchmark(one))["id"],
         "operation_id": await _operation(one),
         "token_id": token["id"],

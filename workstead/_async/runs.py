@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 from workstead._async.bundling import bundle
@@ -12,7 +12,7 @@ from workstead._async.files import download
 from workstead._async.http import AsyncTransport
 from workstead._async.pages import items_of, pages
 from workstead.heartbeat import LEASE_HEADER
-from workstead.models import Artifact, Attempt, Event, Grading, Integrity, Run, Ticket
+from workstead.models import Artifact, Attempt, Confirmation, Event, Grading, Integrity, Run, Ticket
 
 LONGEST_WAIT_S = 60.0
 """Longest long poll that the server answers."""
@@ -78,6 +78,21 @@ class AsyncRuns:
 
     async def _clock(self, run_id: str, what: str, lease: str) -> Run:
         return Run.model_validate(await self._http.json("POST", _path(run_id, what), headers={LEASE_HEADER: lease}))
+
+    async def confirmations(self, run_id: str) -> AsyncIterator[Confirmation]:
+        """Yield what a run had put before a person, newest first."""
+        async for item in pages(self._http, _path(run_id, "confirmations"), {}, None):
+            yield Confirmation.model_validate(item)
+
+    async def confirm(
+        self, run_id: str, confirmation_id: str, decision: Literal["acknowledge", "deny"]
+    ) -> Confirmation:
+        """Decide what the run waits for: it goes on, or ends as ``safety_denied``. May be repeated.
+
+        Raises NotFound, Conflict (``already_decided``, ``confirmation_over``).
+        """
+        path = _path(run_id, "confirmations", quote(confirmation_id, safe=""))
+        return Confirmation.model_validate(await self._http.json("POST", path, json={"decision": decision}))
 
     async def view_ticket(
         self, run_id: str, *, control: bool = False, lease: str = "", origin: str | None = None

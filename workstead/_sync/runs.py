@@ -4,7 +4,7 @@
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 from workstead._sync.bundling import bundle
@@ -13,7 +13,7 @@ from workstead._sync.files import download
 from workstead._sync.http import SyncTransport
 from workstead._sync.pages import items_of, pages
 from workstead.heartbeat import LEASE_HEADER
-from workstead.models import Artifact, Attempt, Event, Grading, Integrity, Run, Ticket
+from workstead.models import Artifact, Attempt, Confirmation, Event, Grading, Integrity, Run, Ticket
 
 LONGEST_WAIT_S = 60.0
 """Longest long poll that the server answers."""
@@ -77,6 +77,19 @@ class SyncRuns:
 
     def _clock(self, run_id: str, what: str, lease: str) -> Run:
         return Run.model_validate(self._http.json("POST", _path(run_id, what), headers={LEASE_HEADER: lease}))
+
+    def confirmations(self, run_id: str) -> Iterator[Confirmation]:
+        """Yield what a run had put before a person, newest first."""
+        for item in pages(self._http, _path(run_id, "confirmations"), {}, None):
+            yield Confirmation.model_validate(item)
+
+    def confirm(self, run_id: str, confirmation_id: str, decision: Literal["acknowledge", "deny"]) -> Confirmation:
+        """Decide what the run waits for: it goes on, or ends as ``safety_denied``. May be repeated.
+
+        Raises NotFound, Conflict (``already_decided``, ``confirmation_over``).
+        """
+        path = _path(run_id, "confirmations", quote(confirmation_id, safe=""))
+        return Confirmation.model_validate(self._http.json("POST", path, json={"decision": decision}))
 
     def view_ticket(self, run_id: str, *, control: bool = False, lease: str = "", origin: str | None = None) -> Ticket:
         """Make a ticket for the WebSocket (RFB) that shows the run's screen; ``control`` needs the lease of a person's run.

@@ -11,6 +11,7 @@ from workstead.cli.common import GRADED, UNGRADED, USAGE, emit, fail, in_words, 
 from workstead.cli.options import Json, LabelIs, Limit, OfAgent, OfTask, Outcome, Phase, Where, Yes
 from workstead.cli.run_again import rerun
 from workstead.cli.run_bundle import bundle
+from workstead.cli.run_confirm import confirm
 from workstead.cli.run_events import events
 from workstead.cli.run_filters import run_query
 from workstead.cli.run_logs import logs
@@ -29,6 +30,7 @@ runs_app.command()(rerun)
 runs_app.command()(shell)
 runs_app.command()(screenshot)
 runs_app.command()(bundle)
+runs_app.command()(confirm)
 
 Ids = Annotated[list[str] | None, typer.Argument(help="Runs, run_…; or choose by options", show_default=False)]
 Mode = Annotated[

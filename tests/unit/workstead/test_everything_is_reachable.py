@@ -55,6 +55,8 @@ CALLS: dict[str, Call] = {
     "put_deliverable": lambda c, folder: c.deliverables.upload("run_1", folder),
     "pause_run": lambda c, _: c.runs.pause("run_1"),
     "resume_run": lambda c, _: c.runs.resume("run_1"),
+    "list_confirmations": lambda c, _: c.runs.confirmations("run_1"),
+    "decide_confirmation": lambda c, _: c.runs.confirm("run_1", "cnf_1", "deny"),
     "create_view_ticket": lambda c, _: c.runs.view_ticket("run_1"),
     "get_assignment": lambda c, _: _drive(c).assignment(),
     "claim_run": lambda c, _: _drive(c).__aenter__(),
