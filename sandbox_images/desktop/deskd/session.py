@@ -53,13 +53,13 @@ def ensure(surface: str, width: int, height: int) -> None:
     """
     if not answers():
         _prepare()
-        _start_x(width, height)
-    if not _listens(f"{RUNTIME}/bus"):
         _start_bus()
+        _start_x(width, height)
     with xscreen.opened(ENVIRONMENT["DISPLAY"]) as screen:
         if not screen.managed():
             screen.paint()
             start(["openbox", "--config-file", "/etc/xdg/openbox/rc.xml", "--sm-disable"])
+            # A panel that comes up before the window manager sleeps for a second.
             _until(screen.managed, _WINDOWS_READY_S, "window_manager_failed", "openbox does not manage the screen")
         (_ensure_browser if surface == "browser" else _ensure_panel)(screen)
 
@@ -154,10 +154,11 @@ def _kill_silent_servers() -> None:
 
 
 def _start_bus() -> None:
+    """Programs that find no bus go without one, so that nobody waits for it here."""
+    if _listens(f"{RUNTIME}/bus"):
+        return
     (RUNTIME / "bus").unlink(missing_ok=True)
     start(["dbus-daemon", "--session", "--nofork", "--nopidfile", f"--address=unix:path={RUNTIME}/bus"])
-    # Programs that find no bus go without one, so that nobody waits for it here.
-
 
 def _listens(path: str) -> bool:
     with socket.socket(socket.AF_UNIX) as probe:

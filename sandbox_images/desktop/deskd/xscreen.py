@@ -17,17 +17,16 @@ class Screen:
         self._root = display.screen().root
 
     def managed(self) -> bool:
-        """Tell whether a window manager is there: its own window answers, not only the name of one that is gone."""
+        """Tell whether a window manager is there and has said all that a panel asks for.
+
+        Its own window must answer: the name alone may be that of one which is gone.
+        """
         window = self._first(self._root, "_NET_SUPPORTING_WM_CHECK", Xatom.WINDOW)
-        if window is None:
+        if window is None or self._first(self._root, "_NET_CURRENT_DESKTOP", Xatom.CARDINAL) is None:
             return False
         try:
-            return (
-                self._first(
-                    self._display.create_resource_object("window", window), "_NET_SUPPORTING_WM_CHECK", Xatom.WINDOW
-                )
-                == window
-            )
+            own = self._display.create_resource_object("window", window)
+            return self._first(own, "_NET_SUPPORTING_WM_CHECK", Xatom.WINDOW) == window
         except error.BadWindow:
             return False
 
