@@ -70,6 +70,8 @@ def uvicorn_config(app: FastAPI, host: str, port: int, *, graceful_s: int = 8) -
         http=BoundedHttp,
         ws="websockets-sansio",
         ws_max_size=MAX_WEBSOCKET_MESSAGE,
+        # Screens send compressed pictures; and what shrinks a thousandfold would fill no buffer, however little is read.
+        ws_per_message_deflate=False,
         ws_ping_interval=20.0,
         ws_ping_timeout=20.0,
         lifespan="on",

@@ -31,6 +31,8 @@ from service.store.rows_leases import LeaseRow
 
 SEND_S = 30.0
 """Seconds that a viewer may take to read what was sent, or a screen to take what was asked; then it is cut."""
+BYTES_PER_S = 16 << 20
+"""Most bytes of pictures that one viewer is sent in a second: four whole screens without any compression."""
 NOTE_S = 1.0
 EVENTS_LEFT = 2_000
 """Of a run's events, those that are left to others."""
@@ -108,10 +110,17 @@ class Viewing:
                 return await self._gone(Ended.WORKER_AWAY)
 
     async def _show(self, websocket: WebSocket, stream: BridgeTerminal) -> Ended | None:
+        loop = asyncio.get_running_loop()
+        second, shown = loop.time(), 0
         try:
             while data := (await stream.next()).body:
                 async with asyncio.timeout(SEND_S):
                     await websocket.send_bytes(data)
+                shown += len(data)
+                # Neither reading nor sending need ever wait: others get their turn, and a flood its measure.
+                await asyncio.sleep(max(0.0, second + 1 - loop.time()) if shown > BYTES_PER_S else 0)
+                if loop.time() >= second + 1:
+                    second, shown = loop.time(), 0
         except TimeoutError:
             return Ended.NOT_READ
         except WebSocketDisconnect:
