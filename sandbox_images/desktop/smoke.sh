@@ -6,9 +6,9 @@ export HOME="$PWD/home"
 mkdir home
 
 chromium --version | grep -q '^Chromium '
-gpicview --version > /dev/null
+for program in gpicview lxterminal mousepad openbox pcmanfm tint2 xpdf; do command -v "$program" > /dev/null; done
 printf 'a,b\n1,ż\n' > a.csv
-soffice --headless --convert-to xlsx:"Calc MS Excel 2007 XML" a.csv > /dev/null
+soffice --headless --infilter=CSV:44,34,76 --convert-to xlsx a.csv > /dev/null
 python3 -c 'import zipfile; assert "ż" in zipfile.ZipFile("a.xlsx").read("xl/sharedStrings.xml").decode()'
 fc-list | grep -q NotoSansCJK
 fc-list | grep -q NotoColorEmoji
@@ -28,6 +28,6 @@ root = Display(":1").screen().root.get_geometry()
 assert (root.width, root.height) == (1280, 800)
 listening = [line.split() for name in ("tcp", "tcp6") for line in list(open(f"/proc/net/{name}"))[1:]]
 addresses = {line[1] for line in listening if line[3] == "0A"}
-assert addresses == {"0100007F:170C", "00000000000000000000000001000000:170C"}, addresses
+assert addresses and addresses <= {"0100007F:170C", "00000000000000000000000001000000:170C"}, addresses
 print("smoke passed")
 PY

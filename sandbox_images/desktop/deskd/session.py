@@ -160,6 +160,7 @@ def _start_bus() -> None:
     (RUNTIME / "bus").unlink(missing_ok=True)
     start(["dbus-daemon", "--session", "--nofork", "--nopidfile", f"--address=unix:path={RUNTIME}/bus"])
 
+
 def _listens(path: str) -> bool:
     with socket.socket(socket.AF_UNIX) as probe:
         probe.settimeout(_ANSWER_S)
