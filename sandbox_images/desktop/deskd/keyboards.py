@@ -1,7 +1,8 @@
 """The keyboard: names and characters to key codes of the live map, with spare codes for what the map lacks.
 
-Clients read the map when they are told that it changed, and late: a code that gets another meaning while presses of it are
-still on their way gives wrong characters. So codes are bound in one go, and none is bound anew within ``REUSE_S``.
+Programs read the map when they are told that it changed, and late: a code that gets another meaning while presses of it are
+still on their way gives wrong characters. So codes are bound in one go, and before one that was used is bound anew the
+program says that it has caught up (or, where it cannot say so, ``REUSE_S`` pass).
 """
 
 # pyright: reportMissingModuleSource=false
@@ -14,14 +15,17 @@ import keys as names
 from faults import Failed
 from pause import Pause
 from release import Hands
+from windows import Windows
 from Xlib import XK, X
 from Xlib.display import Display
 from xlink import remapped, root_of
 
 FIRST_SPARE: Final = 186
 """Chromium ignores spare codes below, or takes them for keys of its own (it really reloads the page)."""
+SEARCH: Final = 225
+"""Takes Chromium to its address line, whatever it means."""
 ROOM: Final = 48
-BOUND_S, REUSE_S, STROKE_S = 0.06, 0.3, 0.008
+BOUND_S, REUSE_S, STROKE_S = 0.06, 1.0, 0.008
 _GROUP = 32
 _SHIFT, _CAPS = 0xFFE1, 0xFFE5
 
@@ -49,10 +53,12 @@ def keysym_of(key: str) -> int:
 
 
 class Keyboard:
-    def __init__(self, link: Display, hands: Hands, pause: Pause) -> None:
-        self._link, self._hands, self._pause = link, hands, pause
+    def __init__(self, link: Display, hands: Hands, windows: Windows, pause: Pause) -> None:
+        self._link, self._hands, self._windows, self._pause = link, hands, windows, pause
         self._first = link.display.info.min_keycode
         self._used: dict[int, float] = {}
+        self._taken = 0.0
+        """Presses until then have reached their programs."""
         self._spare: list[int] = []
         self._where: dict[int, tuple[int, bool]] = {}
         """Of a keysym: the key's code, and whether Shift is needed."""
@@ -132,7 +138,7 @@ class Keyboard:
         table = self._link.get_keyboard_mapping(self._first, 256 - self._first)
         self._where, self._fixed, self._spare = {}, set(), []
         for code, keysyms in enumerate(table, self._first):
-            if code >= FIRST_SPARE and names.is_spare(keysyms):
+            if code >= FIRST_SPARE and code != SEARCH and names.is_spare(keysyms):
                 self._spare.append(code)
             else:
                 self._fixed.update(keysym for keysym in keysyms[:2] if keysym)
@@ -150,8 +156,7 @@ class Keyboard:
         chosen = sorted(free, key=lambda code: self._used.get(code, 0.0))[: len(lacking)]
         if len(chosen) < len(lacking):
             raise Failed("unknown_key", "the keyboard has no key left for it")
-        latest = max(self._used.get(code, 0.0) for code in chosen)
-        self._pause.wait(max(0.0, latest + REUSE_S - time.monotonic()))
+        self._let_programs_take(chosen)
         width = 4
         table = dict(zip(chosen, lacking, strict=True))
         for first, run in _runs(sorted(table)):
@@ -160,6 +165,12 @@ class Keyboard:
         remapped(self._link)
         self._pause.wait(BOUND_S)
         self._read()
+
+    def _let_programs_take(self, codes: Sequence[int]) -> None:
+        latest = max(self._used.get(code, 0.0) for code in codes)
+        if latest > self._taken and not self._windows.caught_up(self._pause):
+            self._pause.wait(max(0.0, latest + REUSE_S - time.monotonic()))
+        self._taken = max(self._taken, latest)
 
 
 def _runs(codes: Sequence[int]) -> list[tuple[int, list[int]]]:

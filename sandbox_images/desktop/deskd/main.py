@@ -128,7 +128,7 @@ def desk_of(surface: str) -> Desk:
     link, pause = connect(name), Pause()
     hands, windows = Hands(link), Windows(link)
     hands.release_all()
-    keyboard = Keyboard(link, hands, pause)
+    keyboard = Keyboard(link, hands, windows, pause)
     browser = Browser(windows, keyboard, pause, kept=surface == "browser")
     return Desk(
         link, pause, hands, keyboard, Pointer(link, hands, pause), windows, browser, Reader(link, pause), Owner(name)

@@ -1,17 +1,20 @@
 """Windows as the window manager lists them. Titles are whatever programs say: bounded, and never more than text."""
 
 # pyright: reportMissingModuleSource=false
+import time
 from collections.abc import Sequence
 from typing import Any, Final
 
+from pause import Pause
 from Xlib import X, Xatom, error
 from Xlib.display import Display
 from Xlib.protocol import event
 from Xlib.xobject.drawable import Window
-from xlink import root_of
+from xlink import events, root_of
 
 MOST_WINDOWS, MOST_TITLE, MOST_PROGRAM = 64, 512, 100
 Box = tuple[int, int, int, int]
+PONG_S, _POLL_S = 3.0, 0.003
 _BY_PAGER: Final = 2
 _LOST = (error.BadWindow, error.BadDrawable, error.BadMatch)
 
@@ -49,6 +52,36 @@ class Windows:
         message = event.ClientMessage(window=self._window(number), client_type=atom, data=data)
         self._root.send_event(message, event_mask=X.SubstructureRedirectMask | X.SubstructureNotifyMask)
         self._link.sync()
+
+    def caught_up(self, pause: Pause) -> bool:
+        """Wait until the active program has taken the input that came before; False where it does not say so in time."""
+        number = self.active()
+        if not number:
+            return False
+        # Under a mask of our own, so that the answer, which goes to the root window, comes to us, too.
+        self._root.change_attributes(event_mask=X.SubstructureNotifyMask)
+        try:
+            self._ping(number)
+            until = time.monotonic() + PONG_S
+            while time.monotonic() < until:
+                if any(self._is_pong(seen, number) for seen in events(self._link)):
+                    return True
+                pause.wait(_POLL_S)
+        finally:
+            self._root.change_attributes(event_mask=0)
+        return False
+
+    def _ping(self, number: int) -> None:
+        data = (32, [self._link.get_atom("_NET_WM_PING"), X.CurrentTime, number, 0, 0])
+        protocols = self._link.get_atom("WM_PROTOCOLS")
+        window = self._window(number)
+        window.send_event(event.ClientMessage(window=window, client_type=protocols, data=data), event_mask=0)
+        self._link.flush()
+
+    def _is_pong(self, seen: Any, number: int) -> bool:
+        if seen.type & 0x7F != X.ClientMessage or seen.window != self._root:
+            return False
+        return list(seen.data[1][:3:2]) == [self._link.get_atom("_NET_WM_PING"), number]
 
     def _described(self, number: int, active: int) -> dict[str, Any] | None:
         window = self._window(number)
