@@ -173,6 +173,7 @@ def test_what_is_no_combination(text: str) -> None:
         ("anthropic.20251124", "us.anthropic.claude-opus-4-7-20260416-v1:0", (1920, 1080), (1920, 1080)),
         ("anthropic.computer_toolset_20260801", "claude-sonnet-5-5", (2560, 1440), (2560, 1440)),
         ("anthropic.computer_toolset_20260801", "anthropic/claude-opus-4.8", (4096, 2160), (2576, 1358)),
+        ("anthropic.20251124", "claude-opus-4-7", (2560, 1460), (2553, 1456)),
         ("openai.computer", "gpt-6-sol", (3840, 2160), (3840, 2160)),
         ("gemini.3_5", "gemini-3.5-flash", (3840, 2160), (3840, 2160)),
         ("workstead.unified", "gpt-5.4", (3840, 2160), (3840, 2160)),

@@ -1,6 +1,9 @@
 """Vocabularies as data: one of each style, and what is refused at registration."""
 
 import copy
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -106,6 +109,12 @@ FLAT: dict[str, Any] = {
         },
     ],
 }
+
+
+def test_the_documented_one_holds() -> None:
+    found = re.search("```json\n(.*?)```", Path("docs/computer-use.md").read_text(), re.DOTALL)
+    assert found is not None
+    assert checked(json.loads(found.group(1))).name == "acme.1"
 
 
 @pytest.mark.parametrize("document", [GRID, FLAT])
