@@ -8,26 +8,30 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from demo.desktop.scripts import PRICE_UPDATE, Step
+from demo.desktop.scripts import PRICE_UPDATE, WAIT, Step
 from service.desktop.vocabularies.registry import names, vocabulary
 from service.domain.desktop import HEIGHT, WIDTH, DesktopAction, Size
 from service.domain.errors import Invalid
-from service.models.scripted.scenario import Action, Computer, Scenario
+from service.models.scripted.scenario import Action, Computer, Pixel, Scenario
 
 SCREEN = Size(width=WIDTH, height=HEIGHT)
 
 
 def scenario(name: str, steps: Sequence[Step], **fields: Any) -> Scenario:
     """Return the model's script. Raises ValueError where no vocabulary can say a step."""
-    answers = [[DesktopAction.model_validate(action) for action in step] for step in steps]
+    return Scenario(name=name, steps=[Action(computer=_computer(step)) for step in steps], **fields)
+
+
+def _computer(step: Step) -> Computer:
+    sees = [Pixel(x=x, y=y, rgb=(red, green, blue)) for x, y, red, green, blue in step.sees]
+    waiting = _payloads([WAIT]) if sees else {}
+    return Computer(payloads=_payloads(step.actions), sees=sees, meanwhile=waiting, again=step.again)
+
+
+def _payloads(actions: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    meant = [DesktopAction.model_validate(action) for action in actions]
     told = [name for name in names() if not name.startswith("osworld.")]
-    return Scenario(
-        name=name, steps=[Action(computer=Computer(payloads=_payloads(a, told))) for a in answers], **fields
-    )
-
-
-def _payloads(actions: Sequence[DesktopAction], told: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    return {name: said for name in told if (said := _said(name, actions)) is not None}
+    return {name: said for name in told if (said := _said(name, meant)) is not None}
 
 
 def _said(name: str, actions: Sequence[DesktopAction]) -> list[dict[str, Any]] | None:

@@ -13,7 +13,9 @@ import pytest
 from PIL import Image
 
 from demo.desktop.scenario import scenario
-from demo.desktop.scripts import FORM, LETTER, PRICE_UPDATE, SENTENCE, Step
+from demo.desktop.scripts import FORM, LETTER, PRICE_UPDATE, SENTENCE, WAIT, Step
+from service.models.scripted.looking import shows
+from service.models.scripted.scenario import Pixel
 from tests.journeys.jobs import Record, make_task, record, submit
 from tests.journeys.models import Lab, lab
 from tests.journeys.stack import Stack, wait_until
@@ -114,13 +116,28 @@ def drive(stack: Stack, run_id: str, steps: Sequence[Step]) -> Mapping[str, Any]
     """Do the steps from outside, as a client does; return the last answer."""
     wait_until("the run is ready", lambda: any(e["type"] == "run.ready" for e in stack.events(run_id)))
     headers = {"Workstead-Lease": stack.call("POST", f"/v1/runs/{run_id}/claim", json={"holder": "a loop"})["lease"]}
+
+    def act(actions: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        body = {"actions": list(actions), "settle": {"quiet_s": 0.6}}
+        done = stack.call("POST", f"/v1/runs/{run_id}/desktop/actions", json=body, headers=headers, timeout=120)
+        assert [r["error"] for r in done["results"]] == [None] * len(actions), done
+        return dict(done)
+
     last: dict[str, Any] = {}
-    for step in steps:
-        body = {"actions": list(step), "settle": {"quiet_s": 0.6}}
-        last = stack.call("POST", f"/v1/runs/{run_id}/desktop/actions", json=body, headers=headers, timeout=120)
-        assert [r["error"] for r in last["results"]] == [None] * len(step), last
+    for n, step in enumerate(steps):
+        waits = 0
+        while step.sees and not _sees(last, step):
+            assert waits < 30, f"step {n} never sees {step.sees}"
+            last = act(steps[n - 1].actions if step.again and waits % 3 == 2 else [WAIT])
+            waits += 1
+        last = act(step.actions)
     stack.call("POST", f"/v1/runs/{run_id}/finish", json={"status": "success"}, headers=headers)
     return last
+
+
+def _sees(last: Mapping[str, Any], step: Step) -> bool:
+    picture = {"data": last["screenshot"]["data_base64"]}
+    return shows(picture, [Pixel(x=x, y=y, rgb=(r, g, b)) for x, y, r, g, b in step.sees])
 
 
 def remote_agent(stack: Stack) -> str:

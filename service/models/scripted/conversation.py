@@ -41,6 +41,8 @@ class Request:
     """Vocabularies of the computer tool that is offered."""
     failed: bool = False
     """One of the results since the last answer is an error."""
+    body: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """As it came."""
 
     @property
     def acts(self) -> bool:

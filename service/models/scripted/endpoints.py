@@ -35,7 +35,7 @@ class Endpoint:
         return self.kind in {"messages", "responses", "chat", "generate"}
 
     def read(self, body: Mapping[str, Any]) -> Request:
-        request = self.wire.read(body)
+        request = replace(self.wire.read(body), body=body)
         return replace(request, model=self.model, streaming=self.streaming) if self.kind == "generate" else request
 
     def told(self, usage: TokenUsage) -> TokenUsage:

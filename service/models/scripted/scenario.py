@@ -25,16 +25,40 @@ class ToolCall(Strict):
     """A string goes out as it is, also where it is no JSON."""
 
 
+class Pixel(Strict):
+    """A colour on the screen, in pixels of the picture that the agent sends."""
+
+    x: int = Field(ge=0)
+    y: int = Field(ge=0)
+    rgb: tuple[int, int, int]
+    within: int = Field(default=24, ge=0, le=255)
+    """Most difference of each part of the colour."""
+
+
+Payloads = dict[str, Annotated[list[dict[str, Any]], Field(min_length=1, max_length=64)]]
+
+
 class Computer(Strict):
     """What is done with the computer, told in each vocabulary that an agent may ask for."""
 
-    payloads: dict[str, Annotated[list[dict[str, Any]], Field(min_length=1, max_length=64)]] = Field(min_length=1)
+    payloads: Payloads = Field(min_length=1)
     """Vocabulary → payloads as ``service.desktop.vocabularies`` writes them, or anything else. All are in one answer: one
     call each, but one call with all their actions where a call takes several (``openai.computer``)."""
     checks: list[SafetyCheck] = Field(default_factory=list[SafetyCheck])
     """What the provider wants confirmed (OpenAI; of Gemini the first one's message)."""
     after: Literal["ok", "error"] | None = None
     """What the request's last results must say; else it is refused."""
+    sees: list[Pixel] = Field(default_factory=list[Pixel], max_length=16)
+    """What the last picture must show before this is done. Until then the model does ``meanwhile``, at most 30 times."""
+    meanwhile: Payloads = Field(default_factory=dict[str, Any])
+    again: bool = False
+    """And at every third time the step before once more: what was done too early may have been lost."""
+
+    @model_validator(mode="after")
+    def _waits(self) -> Self:
+        if self.sees and not self.meanwhile:
+            raise ValueError("a step that looks says what is done meanwhile")
+        return self
 
 
 class Action(Strict):

@@ -5,11 +5,13 @@ import json
 import re
 from collections.abc import Sequence
 
+from service.domain.errors import Invalid
 from service.domain.models import TokenUsage
-from service.models.scripted import computers, fill, tools
+from service.models.scripted import computers, fill, looking, tools
 from service.models.scripted.conversation import Reply, Request, Use
-from service.models.scripted.scenario import Action, Scenario, Stop
+from service.models.scripted.scenario import Action, Computer, Scenario, Stop
 
+MOST_WAITS = 30
 _ID = re.compile(r"(?:call|toolu)_s(\d{1,6})x")
 
 
@@ -47,7 +49,7 @@ def _content(scenario: Scenario, request: Request, at: int, id_: str) -> tuple[s
     if request.last_user.strip() == "Warmup":
         return "Ready.", [], "end"
     if (step := scenario.step(at)) is not None:
-        return *_acted(step, request, at, id_), "end"
+        return *(_looked(scenario, step, request, at, id_) or _acted(step, request, at, id_)), "end"
     ending = tools.finish(scenario.final, request, _call_id(at, 0, id_)) if scenario.final_stop == "end" else None
     return scenario.final, [ending] if ending is not None else [], scenario.final_stop
 
@@ -61,6 +63,27 @@ def _spoken(scenario: Scenario, request: Request) -> tuple[str, list[Use]]:
 def _part(scenario: Scenario, request: Request) -> tuple[str, list[Use], Stop]:
     index = min(request.answers, len(scenario.answers) - 1)
     return scenario.answers[index], [], "length" if index < len(scenario.answers) - 1 else scenario.final_stop
+
+
+def _looked(
+    scenario: Scenario, step: Sequence[Action], request: Request, at: int, id_: str
+) -> tuple[str, list[Use]] | None:
+    """Return what is done in place of a step whose time has not come; null: it has.
+
+    Its calls count as the step before, so that the next turn is this one again. Raises Invalid: it never comes.
+    """
+    computer = next((action.computer for action in step if action.computer is not None), None)
+    if computer is None or at == 0 or looking.shows(request.body, computer.sees):
+        return None
+    mark = f"call_s{at - 1:03d}xw"
+    waited = len({found.group() for one in request.results if (found := re.match(rf"{mark}\d+", one))})
+    if waited >= MOST_WAITS:
+        raise Invalid("never_seen", f"step {at} waited {waited} times for what it must see")
+    call_id = f"{mark}{waited}x{id_[:8]}"
+    before = scenario.step(at - 1)
+    if computer.again and waited % 3 == 2 and before is not None:
+        return "", [use for n, action in enumerate(before) for use in _uses(action, request, f"{call_id}n{n}")]
+    return "", computers.uses(Computer(payloads=computer.meanwhile), request, call_id)
 
 
 def _acted(step: Sequence[Action], request: Request, at: int, id_: str) -> tuple[str, list[Use]]:
