@@ -5,6 +5,7 @@ import sys
 from tests.bench.code_tests import code_tests, code_tests_isolated
 from tests.bench.collecting import collect
 from tests.bench.desktop_runs import desktop_runs
+from tests.bench.desktop_start import desktop_start
 from tests.bench.executing import exec_
 from tests.bench.gateway import gateway
 from tests.bench.importing import import_
@@ -17,6 +18,7 @@ BENCHES = {
     "start": start, "start_cold": start_cold, "exec": exec_, "stream": stream, "idle": idle, "overhead": overhead,
     "import": import_, "gateway": gateway, "poll": poll, "collect": collect,
     "code_tests": code_tests, "code_tests_isolated": code_tests_isolated, "desktop_runs": desktop_runs,
+    "desktop_start": desktop_start,
 }  # fmt: skip
 
 
