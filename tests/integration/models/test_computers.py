@@ -220,7 +220,13 @@ async def test_what_was_said_is_given_back_unchanged(socket: Path, provider: Scr
             case Dialect.ANTHROPIC:
                 given = body["messages"][1]["content"]
                 assert given[0] == {"type": "thinking", "thinking": "Where is it?", "signature": "c2NyaXB0ZWQ="}
-                assert all(block.get("toolset_name") in (None, "computer") for block in given)
+                of_set = vocabulary.endswith("toolset_20260801")
+                assert [(b["name"], b["input"], b.get("toolset_name")) for b in given[1:]] == [
+                    (p["action"], {k: v for k, v in p.items() if k != "action"}, "computer")
+                    if of_set
+                    else ("computer", p, None)
+                    for p in CLICK[vocabulary]
+                ]
             case Dialect.OPENAI:
                 given = [i for i in body["input"] if i.get("type") == "computer_call"]
                 assert given == [i for i in answer.items if i["type"] == "computer_call"]
