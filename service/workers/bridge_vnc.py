@@ -19,9 +19,10 @@ async def pass_through(sandbox: Sandbox, reader: asyncio.StreamReader, writer: a
     screen_reader, screen_writer = await asyncio.open_connection(sock=await sandbox.dial(VNC_PORT), limit=PIECE_BYTES)
     tasks = [asyncio.create_task(_show(screen_reader, writer)), asyncio.create_task(_pass_on(reader, screen_writer))]
     try:
-        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in ended:
-            task.result()
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:  # in this order: a viewer that is cut ends the other one, too
+            if task.done():
+                task.result()
         return Frame({"done": {"ended": "screen"}})
     finally:
         for task in tasks:
