@@ -72,6 +72,7 @@ renderers = processes("--type=renderer")
 command = open(f"/proc/{browser}/cmdline").read()
 print(json.dumps({"here": facts("self"), "renderers": [facts(p) for p in renderers], "command": command}))
 kill("/usr/lib/chromium")
+until(lambda: titles() == ["panel"])
 """
 
 OFFICE = """
@@ -156,4 +157,29 @@ calm = time.monotonic()
 until(lambda: time.monotonic() - calm > 3)
 print(json.dumps({"starts": starts, "said": said, "still": len(processes("/usr/lib/chromium/chromium ")), "answers": session.answers(),
     "again": ensured("browser")}))
+"""
+
+PROXIED = """
+import http.server, threading
+asked = []
+class Proxy(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        asked.append(self.path)
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<title>by the proxy</title>")
+    def do_CONNECT(self):
+        asked.append(self.path)
+        self.send_error(502)
+    def log_message(self, *args): pass
+proxy = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
+threading.Thread(target=proxy.serve_forever, daemon=True).start()
+os.environ["HTTPS_PROXY"] = f"http://127.0.0.1:{proxy.server_port}"
+session.start(["chromium", "http://shop.example/", "https://bank.example/"])
+until(lambda: any(path.startswith("http://shop.example") for path in asked) and "bank.example:443" in asked)
+until(lambda: any("by the proxy" in title or "bank.example" in title for title in titles()))
+print(json.dumps(sorted(set(path for path in asked if "example" in path))))
+kill("/usr/lib/chromium")
+until(lambda: titles() == ["panel"])
 """

@@ -76,6 +76,13 @@ async def test_chromium_keeps_its_own_sandbox(desktop: Sandbox) -> None:
         assert (renderer["seccomp"], renderer["filters"]) == (2, seen["here"]["filters"] + 1)
 
 
+async def test_chromium_asks_the_policys_proxy(desktop: Sandbox) -> None:
+    await inside(desktop, "print(ensured())")
+    asked = await inside(desktop, scripts.PROXIED)
+    assert "bank.example:443" in asked
+    assert "http://shop.example/" in asked
+
+
 async def test_office_programs_start_without_a_dialog_also_after_a_crash(desktop: Sandbox) -> None:
     await inside(desktop, "print(ensured())")
     for titles in await inside(desktop, scripts.OFFICE):

@@ -3,7 +3,6 @@
 import fcntl
 import sys
 import time
-from collections import deque
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,37 +10,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import session
 import xscreen
+from restarts import MOST_STARTS, WITHIN_S, Pace
 
-MOST_STARTS, WITHIN_S = 5, 60.0
-FIRST_PAUSE_S, MOST_PAUSE_S = 0.25, 8.0
 BROWSER = ("chromium", "--start-maximized", "about:blank")
 _GIVEN_UP = (
     f"The browser ended {MOST_STARTS} times within {WITHIN_S:.0f} seconds.",
     "It is started again when a minute has passed since the first of them.",
 )
-
-
-class Pace:
-    """When the next start may be: after a pause that doubles, at most :data:`MOST_STARTS` in :data:`WITHIN_S`."""
-
-    def __init__(self) -> None:
-        self._starts: deque[float] = deque(maxlen=MOST_STARTS)
-        self._pause = FIRST_PAUSE_S
-
-    def started(self, now: float) -> None:
-        self._starts.append(now)
-
-    def exhausted(self, now: float) -> bool:
-        return len(self._starts) == MOST_STARTS and now - self._starts[0] < WITHIN_S
-
-    def pause(self, now: float) -> float:
-        """Return how many seconds to wait before the next start."""
-        if self._starts and now - self._starts[-1] >= WITHIN_S:
-            self._pause = FIRST_PAUSE_S
-        if self.exhausted(now):
-            return WITHIN_S - (now - self._starts[0])
-        pause, self._pause = self._pause, min(MOST_PAUSE_S, self._pause * 2)
-        return pause
 
 
 def keep() -> None:
