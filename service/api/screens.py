@@ -10,13 +10,14 @@ from service.api.bridge import WorkerAway
 from service.api.driving import not_paused
 from service.api.lookups import run_or_404
 from service.api.state import ApiState
-from service.domain.agents import SCREENS, AgentSettings, Driver, ScaffoldManifest, Surface, surface_of
+from service.domain.agents import SCREENS, ScaffoldManifest, Surface
 from service.domain.desktop import Batch, Shot
-from service.domain.errors import Conflict, NotFound, RateLimited, Unavailable
+from service.domain.errors import Conflict, RateLimited, Unavailable
 from service.domain.ids import new_id
 from service.domain.run_states import AttemptState
 from service.lifecycle.bridge_frames import Frame
-from service.store import agents, attempts, hosts, scaffolds
+from service.lifecycle.surfaces import surface_of_run
+from service.store import attempts, hosts
 from service.store.database import Tx
 from service.store.rows import RunRow
 
@@ -32,21 +33,6 @@ class Screened:
     run: RunRow
     surface: Surface
     manifest: ScaffoldManifest
-
-
-async def surface_of_run(tx: Tx, run: RunRow) -> tuple[Surface, ScaffoldManifest]:
-    """Return what the run's driver drives, and its scaffold. Raises NotFound (deleted meanwhile)."""
-    agent = await agents.get(tx, run.project_id, run.agent_id)
-    scaffold = None if agent is None else await scaffolds.get(tx, run.project_id, agent.scaffold_id)
-    if agent is None or scaffold is None:
-        raise NotFound("not_found")
-    return surface_of(scaffold.manifest, AgentSettings.of(agent.spec.settings)), scaffold.manifest
-
-
-async def has_screen(tx: Tx, run: RunRow) -> bool:
-    if run.driver is Driver.EXTERNAL:
-        return False
-    return (await surface_of_run(tx, run))[0] in SCREENS
 
 
 async def screen_of(tx: Tx, run: RunRow) -> Screened:

@@ -1,11 +1,11 @@
-"""Three server-rendered pages: login, run list, run. Put onto the API's application by wiring."""
+"""Server-rendered pages: login, runs, a run, its screen, a person's work. Put onto the API's application by wiring."""
 
 from pathlib import Path
 
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
-from service.dashboard.pages import router
+from service.dashboard import pages, screens
 from service.dashboard.visitor import Dashboard
 
 STATIC = Path(__file__).parent / "static"
@@ -14,5 +14,6 @@ STATIC = Path(__file__).parent / "static"
 def install(app: FastAPI, dashboard: Dashboard) -> None:
     """Add the pages to ``app``."""
     app.state.dashboard = dashboard
-    app.include_router(router)
+    app.include_router(pages.router)
+    app.include_router(screens.router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")

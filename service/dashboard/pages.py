@@ -12,9 +12,11 @@ from service.dashboard import display
 from service.dashboard.inert import inert
 from service.dashboard.visitor import Visitor, dashboard_of, visitor_of
 from service.domain import cursors
+from service.domain.agents import Driver
 from service.domain.errors import Expected, Invalid
 from service.domain.run_states import Phase, StopMode
 from service.lifecycle.stop import stop
+from service.lifecycle.surfaces import has_screen
 from service.store import artifacts, attempts, audit, gradings, integrity, queue_places, runs
 from service.store.database import Tx
 from service.store.rows import RunFilter, RunRow
@@ -54,17 +56,17 @@ _globals = cast("dict[str, Any]", _templates.globals)
 _globals |= {name: getattr(display, name) for name in ("state_of", "tone_of", "tone_of_score", "points")}
 
 
-def _page(template: str, status: int = 200, **values: Any) -> Response:
-    return HTMLResponse(_templates.get_template(template).render(**values), status, HEADERS)
+def page(template: str, status: int = 200, headers: dict[str, str] = HEADERS, **values: Any) -> Response:
+    return HTMLResponse(_templates.get_template(template).render(**values), status, headers)
 
 
-def _to_login() -> Response:
+def to_login() -> Response:
     return RedirectResponse("/login", 303, {"Cache-Control": "no-store"})
 
 
 @router.get("/login")
 async def login_page(failed: str | None = None) -> Response:
-    return _page("login.html", failed=failed is not None)
+    return page("login.html", failed=failed is not None)
 
 
 @router.get("/")
@@ -72,21 +74,21 @@ async def run_list(request: Request, phase: str = "", cursor: str = "") -> Respo
     """List the newest runs, by phase if wanted."""
     visitor = await visitor_of(request, "runs:read")
     if visitor is None:
-        return _to_login()
+        return to_login()
     phases = [p.value for p in Phase]
     try:
         if phase and phase not in phases:
             raise Invalid("unknown_phase", "there is no such phase")
         position = cursors.decode(cursor, f"pages:{phase}") if cursor else None
     except Invalid as error:
-        return _page("problem.html", error.status, title="That link does not work", detail=error.detail)
+        return page("problem.html", error.status, title="That link does not work", detail=error.detail)
     wanted = RunFilter(phase=(phase,) if phase else ())
     async with dashboard_of(request).db.reading() as tx:
         found = await runs.list(tx, visitor.project_id, wanted, "-created_at", position, PER_PAGE)
         counts = await runs.counts_by_phase(tx, visitor.project_id)
         holds = await _holds(tx, found.items)
     following = cursors.encode(found.next, f"pages:{phase}") if found.next else None
-    return _page(
+    return page(
         "runs.html", runs=found.items, holds=holds, counts=counts, phase=phase, phases=phases, following=following
     )
 
@@ -96,13 +98,13 @@ async def run_page(request: Request, run_id: str) -> Response:
     """Show one run: where it is, what it prints, what it delivered, how that was judged."""
     visitor = await visitor_of(request, "runs:read")
     if visitor is None:
-        return _to_login()
+        return to_login()
     async with dashboard_of(request).db.reading() as tx:
         run = await runs.get(tx, visitor.project_id, run_id)
         if run is None:
-            return _page("problem.html", 404, title="No such run", detail="It may have been deleted.")
+            return page("problem.html", 404, title="No such run", detail="It may have been deleted.")
         values = await _of_run(tx, run, visitor)
-    return _page("run.html", **values)
+    return page("run.html", **values)
 
 
 @router.post("/runs/{run_id}/stop")
@@ -110,13 +112,13 @@ async def stop_run(request: Request, run_id: str) -> Response:
     """Stop a run and grade what is there; back to its page."""
     visitor = await visitor_of(request, "runs:write")
     if visitor is None:
-        return _to_login()
+        return to_login()
     try:
         async with dashboard_of(request).db.transaction() as tx:
             await stop(tx, visitor.project_id, run_id, StopMode.COLLECT)
             await audit.record(tx, visitor.project_id, "session", "run.stop", run_id, {"mode": StopMode.COLLECT})
     except Expected as error:
-        return _page("problem.html", error.status, title="The run could not be stopped", detail=error.detail)
+        return page("problem.html", error.status, title="The run could not be stopped", detail=error.detail)
     return RedirectResponse(f"/runs/{run_id}", 303)
 
 
@@ -142,4 +144,6 @@ async def _of_run(tx: Tx, run: RunRow, visitor: Visitor) -> dict[str, Any]:
         "integrity": checked.report.by_path() if checked and checked.report else {},
         "gradings": await gradings.list_for_run(tx, run.id) if may_grade else [],
         "may_stop": visitor.may("runs:write") and run.phase is not Phase.DONE,
+        "screen": await has_screen(tx, run),
+        "may_work": visitor.may("runs:drive") and run.driver is Driver.PERSON,
     }

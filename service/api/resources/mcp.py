@@ -17,9 +17,9 @@ from service.api.mcp_tools import TOOLS, described
 from service.api.problems import clean
 from service.api.rendering import View, answer
 from service.api.resources.leases import Secret
-from service.api.screens import has_screen
 from service.domain.agents import Driver
 from service.domain.errors import Expected
+from service.lifecycle.surfaces import has_screen
 from service.store import tasks
 
 router = APIRouter(prefix="/v1/runs", tags=["driving"], route_class=StrictRoute)

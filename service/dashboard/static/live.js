@@ -34,8 +34,31 @@ function pieceOf(event) {
     return [payload.stream === "stderr" ? "stderr" : "stdout", inert(String(payload.text || ""))];
   }
   if (event.type === "resources") return null;
+  if (event.type === "desktop.action" && payload.actions) return ["sys", inert("[" + event.seq + "] " + batch(payload)) + "\n"];
   const parts = Object.entries(payload).filter(([, v]) => v !== null).map(([k, v]) => k + "=" + short(v));
   return ["sys", inert("[" + event.seq + "] " + event.type + " " + parts.join(" ")) + "\n"];
+}
+
+// One line for what was done on the screen.
+function batch(payload) {
+  const done = payload.actions.map((action) => {
+    const at = action.x === undefined || action.x === null ? "" : " " + action.x + "," + action.y;
+    const more = [action.keys && action.keys.join("+"), action.text, action.dx || action.dy ? action.dx + "," + action.dy : ""];
+    return action.type + at + more.filter(Boolean).map((text) => " " + short(text)).join("");
+  });
+  const failed = (payload.results || []).filter((result) => result.error).map((result) => " \u2717 " + result.error);
+  return done.join(" \u00b7 ") + failed.join("") + (payload.title ? " \u2014 " + short(payload.title) : "");
+}
+
+// The latest recorded picture, and what the active window calls itself.
+function screen(payload) {
+  const title = document.getElementById("window-title");
+  if (title && payload.title) title.textContent = inert(short(payload.title));
+  const picture = document.getElementById("thumbnail");
+  if (!picture || !payload.after || !payload.after.sha256) return;
+  picture.onload = () => { picture.hidden = false; };
+  picture.onerror = () => { picture.hidden = true; };
+  picture.src = "/v1/runs/" + encodeURIComponent(log.dataset.run) + "/desktop/pictures/" + encodeURIComponent(payload.after.sha256);
 }
 
 function flush() {
@@ -109,13 +132,16 @@ function tick() {
 }
 
 function listen() {
-  const url = "/v1/runs/" + encodeURIComponent(log.dataset.run) + "/events?after=" + encodeURIComponent(log.dataset.after);
+  const types = log.dataset.types ? "&types=" + encodeURIComponent(log.dataset.types) : "";
+  const url = "/v1/runs/" + encodeURIComponent(log.dataset.run) + "/events?after=" + encodeURIComponent(log.dataset.after) + types;
   const source = new EventSource(url);
   source.onopen = () => { note.textContent = "live"; };
   source.onmessage = (message) => {
     const event = JSON.parse(message.data);
     add(event);
+    if (event.type === "desktop.action") screen(event.payload || {});
     if (REFRESH_ON.has(event.type)) refreshSoon();
+    document.dispatchEvent(new CustomEvent("run-event", { detail: event }));
   };
   source.addEventListener("end", () => {
     source.close();
