@@ -76,7 +76,7 @@ def request_body(reach: Reach, ask: Ask) -> dict[str, Any]:
         body["tools"] = tools
     if limit := ask.max_output_tokens or reach.max_output_tokens:
         body["max_output_tokens"] = limit
-    if reach.reasoning:
+    if reach.reasoning or computer is not None:  # such models think, and each call is refused without its reasoning
         body["include"] = ["reasoning.encrypted_content"]
     if ask.effort is not None:
         body["reasoning"] = {"effort": ask.effort}

@@ -231,6 +231,8 @@ async def test_what_was_said_is_given_back_unchanged(socket: Path, provider: Scr
                 given = [i for i in body["input"] if i.get("type") == "computer_call"]
                 assert given == [i for i in answer.items if i["type"] == "computer_call"]
                 assert given[0]["pending_safety_checks"] == []
+                thoughts = [i["encrypted_content"] for i in body["input"] if i.get("type") == "reasoning"]
+                assert (thoughts, body["include"]) == (["c2NyaXB0"], ["reasoning.encrypted_content"])
             case _:
                 given = body["contents"][1]["parts"]
                 assert given == answer.items
