@@ -3,6 +3,7 @@
 Whatever runs already is left alone, and what is started here outlives the process that started it.
 """
 
+import errno
 import fcntl
 import os
 import shutil
@@ -34,6 +35,7 @@ _X_LOCK = Path(f"/tmp/.X{NUMBER}-lock")  # noqa: S108
 _X_LOG = RUNTIME / "x.log"
 _X_READY_S, _WINDOWS_READY_S, _BROWSER_READY_S = 20.0, 10.0, 20.0
 _ANSWER_S = 2.0
+_GONE_S = 10.0
 _POLL_S = 0.01
 _ROOM_BYTES = 1 << 20
 
@@ -100,7 +102,8 @@ def _prepare() -> None:
         RUNTIME.mkdir(mode=0o700, exist_ok=True)
         room.write_bytes(bytes(_ROOM_BYTES))
     except OSError as error:
-        raise SessionFailed("tmp_full", f"no room for a screen in /tmp: {error.strerror}") from error
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        raise SessionFailed("tmp_full" if full else "tmp_unusable", f"no screen in /tmp: {error.strerror}") from error
     finally:
         room.unlink(missing_ok=True)
     with suppress(OSError):
@@ -119,7 +122,7 @@ def _copy_missing(source: Path, target: Path) -> None:
 
 
 def _start_x(width: int, height: int) -> None:
-    _kill_silent_servers()
+    _end_servers()
     for left in (_X_LOCK, Path(_X_SOCKET)):
         with suppress(OSError):
             left.unlink(missing_ok=True)
@@ -140,17 +143,26 @@ def _x_command(width: int, height: int) -> list[str]:
         "Xtigervnc",
         f":{NUMBER}",
         *("-geometry", f"{width}x{height}", "-depth", "24"),
-        *("-rfbport", str(VNC_PORT), "-localhost", "-AlwaysShared", "-nolisten", "tcp", "-noreset"),
+        *("-rfbport", str(VNC_PORT), "-localhost", "-AlwaysShared", "-noreset"),
+        *("-nolisten", "tcp", "-nolisten", "local"),
         *(word for name, value in settings.items() for word in (f"-{name}", value)),
     ]
 
 
-def _kill_silent_servers() -> None:
-    """An X server that does not answer would keep the port of its successor."""
+def _end_servers() -> None:
+    """An X server that does not answer, or is dying, would keep the sockets from its successor."""
+    _until(lambda: not _killed_servers(), _GONE_S, "x_server_failed", "an X server does not end")
+
+
+def _killed_servers() -> list[int]:
+    found: list[int] = []
     for process in Path("/proc").iterdir():
-        with suppress(OSError, ValueError):
-            if (process / "comm").read_text().strip() == "Xtigervnc":
-                os.kill(int(process.name), signal.SIGKILL)
+        with suppress(OSError, ValueError, IndexError):
+            name, state = (process / "stat").read_text().split("(", 1)[1].rsplit(") ", 1)
+            if name == "Xtigervnc" and state[0] not in "ZX":
+                found.append(int(process.name))
+                os.kill(found[-1], signal.SIGKILL)
+    return found
 
 
 def _start_bus() -> None:

@@ -1,5 +1,6 @@
 """A sandbox's directory: private, complete, and gone when it is forgotten."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,15 @@ def test_a_handle_comes_back_equal_and_private(tmp_path: Path) -> None:
     assert home.stat().st_mode & 0o777 == 0o700
     assert handles.root.stat().st_mode & 0o777 == 0o700
     assert handles.ids() == ["sbx_1"]
+
+
+def test_a_confinement_comes_back_and_a_handle_without_one_is_still_read(tmp_path: Path) -> None:
+    handles = Handles(tmp_path)
+    handles.make_home("sbx_1")
+    desktop = replace(HANDLE, spec=replace(HANDLE.spec, confinement="desktop"))
+    handles.write(desktop)
+    assert handles.read("sbx_1") == desktop
+    assert "confinement" not in HANDLE.to_json()["spec"], "a worker of the version before would refuse it"
 
 
 def test_forget_is_idempotent(tmp_path: Path) -> None:
