@@ -66,7 +66,7 @@ async def _loop(phase: Phase) -> Exited:
         seconds=work.seconds_left,
         deadline_unix=_deadline(phase),
         policy=work.run.network.policy,
-        surface=work.surface,
+        manifest=work.manifest,
     )
     ended = await run_loop(ctx, attempt, work, phase.sandbox, context, access)
     phase.said = ended.report

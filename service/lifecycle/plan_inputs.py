@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from service.domain.agents import AgentSettings, AgentSpec, Surface
+from service.domain.agents import AgentSettings, AgentSpec, ScaffoldManifest, Surface, surface_of
 from service.domain.grants import GrantedModel
 from service.domain.tasks import NetworkPolicy
 from service.sandboxes.contract import HOME, OUTPUT_DIR, WORKSPACE
@@ -20,10 +20,10 @@ def plan_context(
     deadline_unix: int,
     policy: NetworkPolicy = NetworkPolicy.NONE,
     template: str | None = None,
-    surface: Surface = Surface.SHELL,
+    manifest: ScaffoldManifest | None = None,
 ) -> PlanContext:
     """``models``: the agent's own first. Raises Invalid ``bad_settings``."""
-    seen = [_choice(one) for one in models]
+    seen, settings = [_choice(one) for one in models], AgentSettings.of(agent.settings)
     return PlanContext(
         sample=sample,
         seconds=max(0.0, seconds),
@@ -34,10 +34,11 @@ def plan_context(
         instruction_file=INSTRUCTION_FILE,
         model=seen[0] if agent.model is not None and seen else None,
         side_models=seen[1:] if agent.model is not None else seen,
-        settings=AgentSettings.of(agent.settings),
+        settings=settings,
         proxy=None if policy is NetworkPolicy.NONE else PROXY,
         template=template,
-        surface=surface,
+        surface=Surface.SHELL if manifest is None else surface_of(manifest, settings),
+        vocabulary=None if manifest is None else manifest.vocabulary,
     )
 
 

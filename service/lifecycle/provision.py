@@ -188,7 +188,7 @@ async def _plan(ctx: Context, work: Work, deadline_unix: int, seconds: float) ->
         deadline_unix=deadline_unix,
         policy=work.run.network.policy,
         template=None if template is None else await asyncio.to_thread(_template, ctx, template),
-        surface=work.surface,
+        manifest=work.manifest,
     )
     return equipped(work.scaffold.plan(work.task, work.agent, work.manifest, context), context)
 

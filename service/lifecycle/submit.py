@@ -143,6 +143,5 @@ def check_plan(
     models: Sequence[GrantedModel] = (),
 ) -> None:
     """Refuse what the scaffold could not plan. Raises Invalid."""
-    surface = surface_for(manifest, AgentSettings.of(agent.settings))
-    context = plan_context(agent, models, sample=1, seconds=limits.wall_clock_s, deadline_unix=0, surface=surface)
+    context = plan_context(agent, models, sample=1, seconds=limits.wall_clock_s, deadline_unix=0, manifest=manifest)
     scaffold_for(manifest.kind).plan(task, agent, manifest, context)

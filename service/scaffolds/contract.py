@@ -55,6 +55,8 @@ class PlanContext:
     template: str | None = None
     """Text of the agent's own prompt template; null: the scaffold's shipped one."""
     surface: Surface = Surface.SHELL
+    vocabulary: Mapping[str, Any] | None = None
+    """Words for the screen that the scaffold's manifest brings."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ class ComputerUseLoop:
         assert job.desktop is not None
         assert job.confirmations is not None
         settings = ComputerSettings.of(job.context.settings)
-        speech = speech_of(model, settings)
+        speech = speech_of(model, settings, job.context.vocabulary)
         calls = _Calls(job, ScreenTool(job, speech, job.desktop, job.confirmations))
         talk = Conversation(kept_images=settings.history_pictures)
         if _answers_with_pictures_only(speech):

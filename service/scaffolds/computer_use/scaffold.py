@@ -35,7 +35,7 @@ class ComputerUseScaffold:
         if context.model is None:
             raise Invalid("model_needed", "an agent that uses a computer needs a model")
         settings = ComputerSettings.of(context.settings)
-        speech = speech_of(context.model, settings)
+        speech = speech_of(context.model, settings, context.vocabulary)
         if settings.tools:
             check_tools(context)
         servers = servers_of(context.settings)

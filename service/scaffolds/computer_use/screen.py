@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from service.desktop.vocabularies.contract import Reading
-from service.domain.desktop import Batch, Picture, SafetyCheck, Shot, Size
+from service.domain.desktop import MAX_ACTIONS, Batch, Picture, SafetyCheck, Shot, Size
 from service.domain.errors import Invalid
 from service.models.messages import ComputerTool, Image, ToolCall, ToolResult
 from service.scaffolds.computer_use.batches import batch_of, seen, told
@@ -94,8 +94,10 @@ class ScreenTool:
         if call.arguments is None:
             raise Invalid("bad_action", f"the arguments are no JSON object: {call.raw[:200]}")
         space = self._speech.vocabulary.space(self._image_size())
-        reading = self._speech.vocabulary.read(call.arguments, space, self._desktop.screen)
-        Batch(actions=list(reading.actions))
+        payload = call.arguments if call.vocabulary else self._speech.payload(call.name, call.arguments)
+        reading = self._speech.vocabulary.read(payload, space, self._desktop.screen)
+        if len(reading.actions) > MAX_ACTIONS:
+            raise Invalid("bad_action", f"at most {MAX_ACTIONS} actions in one call")
         return reading
 
     async def _confirmed(self, call: ToolCall, key: str, checks: Sequence[SafetyCheck], reading: Reading) -> bool:

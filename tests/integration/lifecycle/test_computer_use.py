@@ -59,7 +59,7 @@ def strange(word: str) -> Action:
 CLICK = DesktopAction(type=ActionType.CLICK, x=640, y=400)
 LOOK = DesktopAction(type=ActionType.SCREENSHOT)
 CHECK = SafetyCheck(id="sc_1", code="malicious_instructions", message="The page asks for money.")
-LETTERS = [done(typed(letter), after="ok" if n else None) for n, letter in enumerate("abc")]
+LETTERS = [done(typed(letter)) for letter in "abc"]
 SCENARIOS = [
     Scenario(name="work", steps=[done(LOOK), done(CLICK), done(typed("41")), ANSWERS], final="Added up ✓"),
     Scenario(name="letters", steps=[*LETTERS, ANSWERS], final="Typed ✓"),
@@ -144,13 +144,7 @@ async def test_it_works_on_the_screen_and_is_graded(worker: Worker, dialect: str
         <= calls
         == {e.payload["id"] for e in await stage.events(run_id, "tool.result")}
     )
-
-
-async def test_pictures_go_with_their_run(worker: Worker) -> None:
-    stage, run_id = worker.workshop.stage, await worker.start("work")
-    await stage.work(worker.context(), run_id)
-    await stage.grade_all()
-    digests = {b["after"]["sha256"] for b in batches(await stage.events(run_id))}
+    digests = {b["after"]["sha256"] for b in (first, look, click, type_)}
     async with stage.db.transaction() as tx:
         assert await blob_refs.referenced(tx, digests) == digests
         await runs.delete(tx, run_id)
@@ -174,11 +168,15 @@ async def test_only_the_newest_pictures_are_sent(worker: Worker) -> None:
 
 
 @pytest.mark.fault(111)
-@pytest.mark.parametrize("point", ["loop.acted", "loop.recorded", "desktop.performed"])
-@pytest.mark.parametrize("after", range(0, 12, 3))
+@pytest.mark.parametrize(
+    ("point", "after"),
+    [("loop.acted", 4), ("loop.recorded", 3), ("desktop.performed", 0), ("desktop.performed", 2),
+     *(pytest.param(point, n, marks=pytest.mark.slow) for point in ("loop.acted", "loop.recorded") for n in range(16)
+       if (point, n) not in (("loop.acted", 4), ("loop.recorded", 3)))],
+)  # fmt: skip
 async def test_killed_anywhere_nothing_is_done_twice(worker: Worker, point: str, after: int) -> None:
     stage, run_id = worker.workshop.stage, await worker.start("letters")
-    crash = DieAt(point=point, after=min(after, 3) if point == "desktop.performed" else after)
+    crash = DieAt(point=point, after=after)
     with pytest.raises((Died, BaseExceptionGroup)):
         await claim_and_step(stage, worker.context(crash=crash))
     await stage.steps(worker.context(), await take_over(stage))

@@ -34,6 +34,8 @@ DEAD = Evidence(container=ContainerState.EXITED, container_exit_code=137)
         (Evidence(exit=OK, completed=False), EndedBecause.SCAFFOLD_ERROR),
         (Evidence(exit=KILLED, completed=False), EndedBecause.SCAFFOLD_ERROR),
         (Evidence(exit=KILLED, completed=False, oom_kills=1), EndedBecause.MEMORY_LIMIT),
+        (Evidence(exit=KILLED, completed=False, safety_denied=True), EndedBecause.SAFETY_DENIED),
+        (Evidence(exit=KILLED, completed=False, safety_denied=True, oom_kills=1), EndedBecause.SAFETY_DENIED),
         (Evidence(exit=OK, completed=True, stop=StopMode.DISCARD), EndedBecause.CANCELLED),
         (Evidence(exit=OK, completed=True, stop=StopMode.COLLECT), EndedBecause.COMPLETED),
         (Evidence(stop=StopMode.COLLECT), EndedBecause.STOPPED),

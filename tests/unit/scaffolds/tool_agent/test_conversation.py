@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.models.messages import Answer, ResultsTurn, ToolCall, ToolResult, UserTurn
+from service.models.messages import Answer, Image, ResultsTurn, ToolCall, ToolResult, Turn, UserTurn
 from service.scaffolds.tool_loop.conversation import FULL, LEFT_OUT, Conversation
 
 
@@ -50,3 +50,22 @@ def test_newest_results_keep_their_text_and_the_model_is_told() -> None:
     assert last.results[0].text == "y" * 10_000
     assert LEFT_OUT in made.turns[0].model_dump()["text"]
     assert json.dumps([t.model_dump() for t in made.turns]).count(LEFT_OUT) == 1
+
+
+def test_only_the_newest_images_stay() -> None:
+    made = Conversation(kept_images=2)
+    images = [Image(media_type="image/png", data=str(n)) for n in range(5)]
+    made.add(UserTurn(text="the task", images=images[:1]))
+    made.add(ResultsTurn(results=[ToolResult(id="c0", name="computer", text="old", images=images[1:2])]))
+    assert [image.data for turn in made.turns for image in shown(turn)] == ["0", "1"]
+    made.add(ResultsTurn(results=[ToolResult(id="c1", name="computer", text="new", images=images[2:])]))
+    assert [image.data for turn in made.turns for image in shown(turn)] == ["3", "4"]
+    old = made.turns[1]
+    assert isinstance(old, ResultsTurn)
+    assert old.results[0].text == "old\n[the image is no longer shown]"
+
+
+def shown(turn: Turn) -> list[Image]:
+    if isinstance(turn, ResultsTurn):
+        return [image for one in turn.results for image in one.images]
+    return turn.images if isinstance(turn, UserTurn) else []
