@@ -1,6 +1,5 @@
 """What the last picture of a request shows, for steps that come when something is on the screen."""
 
-import base64
 import importlib
 import io
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,9 +7,10 @@ from typing import Any, cast
 
 from service.domain.errors import Invalid
 from service.models.scripted.scenario import Pixel
+from service.models.scripted.values import from_base64
 
-_FIRST_BYTES = ("iVBORw0KGgo", "UklGR", "/9j/")
-"""Of PNG, WebP and JPEG, in base64."""
+_FIRST_BYTES = ("iVBORw0KGgo", "UklGR", "/9j/", "_9j_")
+"""Of PNG, WebP and JPEG, in base64 of either alphabet."""
 
 
 def shows(body: Mapping[str, Any], pixels: Sequence[Pixel]) -> bool:
@@ -25,7 +25,7 @@ def shows(body: Mapping[str, Any], pixels: Sequence[Pixel]) -> bool:
     except ImportError as error:
         raise Invalid("pillow_missing", "scenarios that look at pictures need the package pillow") from error
     try:
-        with opened(io.BytesIO(base64.b64decode(data))) as picture:
+        with opened(io.BytesIO(from_base64(data))) as picture:
             seen = picture.convert("RGB")
     except (OSError, ValueError) as error:
         raise Invalid("bad_picture", f"the last picture cannot be read: {error}") from error

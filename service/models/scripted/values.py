@@ -1,6 +1,9 @@
 """Narrowing of foreign JSON: what is not of the wanted shape counts as absent."""
 
+import base64
 from typing import Any, cast
+
+_STANDARD = str.maketrans("-_", "+/")
 
 
 def mapping(value: object) -> dict[str, Any]:
@@ -18,6 +21,11 @@ def objects(value: object) -> list[dict[str, Any]]:
 
 def text(value: object) -> str:
     return value if isinstance(value, str) else ""
+
+
+def from_base64(data: str) -> bytes:
+    """Read either alphabet: Google's SDK writes the one that is safe in URLs. Raises ValueError."""
+    return base64.b64decode(data.translate(_STANDARD), validate=True)
 
 
 def joined(content: object) -> str:

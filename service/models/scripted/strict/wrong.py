@@ -1,11 +1,9 @@
 """How a check says no, and what all have in common."""
 
-import base64
-import binascii
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from service.models.scripted.values import text
+from service.models.scripted.values import from_base64, text
 
 _BEGINNINGS: Mapping[str, tuple[bytes, ...]] = {
     "image/png": (b"\x89PNG\r\n\x1a\n",),
@@ -13,7 +11,6 @@ _BEGINNINGS: Mapping[str, tuple[bytes, ...]] = {
     "image/gif": (b"GIF87a", b"GIF89a"),
     "image/webp": (b"RIFF",),
 }
-_STANDARD = str.maketrans("-_", "+/")
 
 
 class Wrong(Exception):
@@ -30,9 +27,8 @@ def check_picture(media_type: object, data: object, at: str, allowed: Collection
     """Raises Wrong: not base64 of a picture of an allowed type."""
     demand(media_type in allowed, f"{at}: media type {media_type!r} is not supported")
     try:
-        # Google's SDK writes the alphabet that is safe in URLs.
-        decoded = base64.b64decode(text(data).translate(_STANDARD), validate=True)
-    except binascii.Error as error:
+        decoded = from_base64(text(data))
+    except ValueError as error:
         raise Wrong(f"{at}: invalid base64 data") from error
     demand(decoded.startswith(_BEGINNINGS[str(media_type)]), f"{at}: the data is no {media_type}")
 
