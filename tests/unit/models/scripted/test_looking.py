@@ -9,8 +9,11 @@ import pytest
 from PIL import Image
 
 from service.domain.errors import Invalid
+from service.models.scripted.endpoints import find
 from service.models.scripted.looking import shows
-from service.models.scripted.scenario import Pixel
+from service.models.scripted.scenario import Action, Computer, Pixel, Scenario, Step
+from service.models.scripted.script import MOST_WAITS, reply
+from service.models.scripted.values import mapping
 
 HERE, ELSEWHERE = Pixel(x=40, y=10, rgb=(10, 200, 30)), Pixel(x=3, y=3, rgb=(10, 200, 30))
 
@@ -54,3 +57,57 @@ def test_the_last_picture_counts_and_none_shows_nothing() -> None:
 def test_a_picture_that_cannot_be_read_is_said() -> None:
     with pytest.raises(Invalid, match="cannot be read"):
         shows(body("iVBORw0KGgoAAAA=", "url"), [HERE])
+
+
+def _says(*texts: str, **fields: Any) -> Action:
+    return Action(computer=Computer(payloads={VOCABULARY: [{"action": "type", "text": t} for t in texts]}, **fields))
+
+
+VOCABULARY = "anthropic.20250124"
+LOOK = {VOCABULARY: [{"action": "screenshot"}]}
+
+
+class Watched:
+    """A conversation about a screen that a test paints."""
+
+    def __init__(self, **fields: Any) -> None:
+        steps: list[Step] = [_says("open"), _says("write", sees=[HERE], meanwhile=LOOK, **fields)]
+        self._scenario = Scenario(name="watched", steps=steps)
+        self._content: list[dict[str, Any]] = []
+
+    def does(self, rgb: tuple[int, int, int]) -> list[str]:
+        """Answer a request whose last picture has this colour."""
+        painted = io.BytesIO()
+        Image.new("RGB", (64, 32), rgb).save(painted, "PNG")
+        source = {"type": "base64", "data": base64.b64encode(painted.getvalue()).decode()}
+        content = [*self._content, {"type": "image", "source": source}]
+        tools = [{"type": "computer_20250124", "name": "computer"}]
+        endpoint = find("/v1/messages")
+        assert endpoint is not None
+        request = endpoint.read({"tools": tools, "messages": [{"role": "user", "content": content}]})
+        uses = reply(self._scenario, request).uses
+        self._content += [{"type": "tool_result", "tool_use_id": use.id} for use in uses]
+        assert len({one["tool_use_id"] for one in self._content}) == len(self._content)
+        return [str(mapping(use.arguments).get("text", "look")) for use in uses]
+
+
+GREEN, BLACK = (10, 200, 30), (0, 0, 0)
+
+
+def test_a_step_comes_when_its_picture_does() -> None:
+    watched = Watched()
+    assert [watched.does(rgb) for rgb in (BLACK, BLACK, BLACK, BLACK, BLACK)] == [["open"], *[["look"]] * 4]
+    assert watched.does(GREEN) == ["write"]
+    assert watched.does(BLACK) == []
+
+
+def test_the_step_before_is_done_again_where_that_was_wanted() -> None:
+    watched = Watched(again=True)
+    assert [watched.does(BLACK)[0] for _ in range(7)] == ["open", "look", "look", "open", "look", "look", "open"]
+
+
+def test_waiting_has_an_end() -> None:
+    watched = Watched()
+    assert [watched.does(BLACK)[0] for _ in range(1 + MOST_WAITS)][-1] == "look"
+    with pytest.raises(Invalid, match="waited 30 times"):
+        watched.does(BLACK)
