@@ -25,6 +25,7 @@ MOST_TEXT, MOST_CLIPBOARD, MOST_WAIT_S = 64 << 10, 1 << 20, 100.0
 MOST_SAID: Final = 700 << 10
 """What is left of an answer's head when every window is listed."""
 MOST_PATH, MOST_KEYS, MOST_MODIFIERS, MOST_REPEAT, MOST_TURNS = 256, 16, 8, 100, 100
+_COPIES_S: Final = 0.5
 _NO_MODIFIERS: Final = {"screenshot", "zoom", "wait", "cursor_position", "windows", "clipboard_read", "release_all"}
 
 
@@ -145,6 +146,8 @@ class Doer:
         self.desk.browser.navigate(fields.text(action, "text", MOST_TEXT))
 
     def clipboard_read(self, _: Action) -> Told:
+        # What was copied just now is there when the program has seen the keys that copy.
+        self.desk.windows.caught_up(self.desk.pause, _COPIES_S)
         text = self.desk.reader.read()
         self.said += len(json.dumps(text, ensure_ascii=False).encode(errors="replace"))
         if self.said > MOST_SAID:

@@ -20,7 +20,7 @@ from xlink import LOST, connect, events, root_of
 MOST_BYTES: Final = 1 << 20
 ANSWER_S: Final = 3.0
 _PIECE: Final = 128 << 10
-_POLL_S: Final = 0.005
+_POLL_S, _BETWEEN_S = 0.005, 0.2
 _TEXTS = ("UTF8_STRING", "text/plain;charset=utf-8", "TEXT", "STRING", "text/plain")
 
 
@@ -35,7 +35,7 @@ class Reader:
     def read(self) -> str:
         """Return the clipboard's text, empty where nobody owns it. Raises Failed."""
         selection = self._link.get_atom("CLIPBOARD")
-        if self._link.get_selection_owner(selection) == X.NONE:
+        if not self._is_owned(selection):
             return ""
         window = _window(self._link, X.PropertyChangeMask)
         try:
@@ -43,6 +43,15 @@ class Reader:
         finally:
             window.destroy()
             self._link.flush()
+
+    def _is_owned(self, selection: int) -> bool:
+        """Programs give it up for a moment before they take it anew."""
+        until = time.monotonic() + _BETWEEN_S
+        while self._link.get_selection_owner(selection) == X.NONE:
+            if time.monotonic() > until:
+                return False
+            self._pause.wait(_POLL_S)
+        return True
 
     def _convert(self, window: Window, selection: int) -> bytes:
         # The property's number is the selection's: any that nobody else uses on our own window will do.

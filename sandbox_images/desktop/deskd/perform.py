@@ -3,7 +3,7 @@
 # pyright: reportMissingModuleSource=false
 import time
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import fields
 from actions import Desk, Doer, Told
@@ -11,13 +11,14 @@ from album import Album, Wanted, wanted
 from cursor import Cursor
 from encode import Format
 from faults import Aborted, Failed, Refused
+from PIL import Image
 from screen import size_of
 from settle import Rest
 from shm import Capture
 
 MOST_ACTIONS, MOST_DETAIL = 64, 500
 MOST_QUIET_S, MOST_CAP_S = 10.0, 60.0
-_FRAME_S: Final = 0.03
+_FRAME_S, _PROMPT_S, _MOST_BUSY_S = 0.03, 0.3, 2.0
 _BEFORE = Wanted(Format("png"))
 
 
@@ -66,17 +67,26 @@ class Performer:
 
     def _settle(self, quiet_s: float, cap_s: float) -> bool:
         until = time.monotonic() + cap_s
-        box = (0, 0, *size_of(self._desk.link))
         try:
-            rest = Rest(self._capture.grab(box), time.monotonic(), quiet_s)
+            rest = Rest(self._screen(), time.monotonic(), quiet_s)
             while time.monotonic() < until:
                 self._desk.pause.wait(_FRAME_S)
-                box = (0, 0, *size_of(self._desk.link))
-                if rest.see(self._capture.grab(box), time.monotonic()):
-                    return True
+                if rest.see(self._screen(), time.monotonic()):
+                    if self._serves(until):
+                        return True
+                    rest = Rest(self._screen(), time.monotonic(), quiet_s)
         except (Aborted, Failed):
             return False
         return False
+
+    def _serves(self, until: float) -> bool:
+        """A program that is quiet because it is busy takes no input yet: that is no rest."""
+        asked = time.monotonic()
+        served = self._desk.windows.serves(self._desk.pause, min(_MOST_BUSY_S, max(0.0, until - asked)))
+        return served and time.monotonic() - asked < _PROMPT_S
+
+    def _screen(self) -> Image.Image:
+        return self._capture.grab((0, 0, *size_of(self._desk.link)))
 
     def _state(self, settled: bool | None, windows: list[dict[str, Any]]) -> dict[str, Any]:
         width, height = size_of(self._desk.link)

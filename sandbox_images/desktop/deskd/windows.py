@@ -53,16 +53,29 @@ class Windows:
         self._root.send_event(message, event_mask=X.SubstructureRedirectMask | X.SubstructureNotifyMask)
         self._link.sync()
 
-    def caught_up(self, pause: Pause) -> bool:
+    def caught_up(self, pause: Pause, within_s: float = PONG_S) -> bool:
         """Wait until the active program has taken the input that came before; False where it does not say so in time."""
         number = self.active()
-        if not number:
+        return bool(number) and self._answers_ping(number) and self._pong(number, pause, within_s)
+
+    def serves(self, pause: Pause, within_s: float) -> bool:
+        """Whether the active program takes input in that time; one that does not know the question counts as one."""
+        number = self.active()
+        return not number or not self._answers_ping(number) or self._pong(number, pause, within_s)
+
+    def _answers_ping(self, number: int) -> bool:
+        try:
+            known = self._window(number).get_property(self._link.get_atom("WM_PROTOCOLS"), Xatom.ATOM, 0, 16)
+        except _LOST:
             return False
-        # Under a mask of our own, so that the answer, which goes to the root window, comes to us, too.
+        return known is not None and self._link.get_atom("_NET_WM_PING") in known.value
+
+    def _pong(self, number: int, pause: Pause, within_s: float) -> bool:
+        # The answer goes to the root window; we hear of it while we ask to.
         self._root.change_attributes(event_mask=X.SubstructureNotifyMask)
         try:
             self._ping(number)
-            until = time.monotonic() + PONG_S
+            until = time.monotonic() + within_s
             while time.monotonic() < until:
                 if any(self._is_pong(seen, number) for seen in events(self._link)):
                     return True

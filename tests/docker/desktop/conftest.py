@@ -21,8 +21,8 @@ async def a_desktop(backend: DockerBackend) -> Sandbox:
     image = await backend.resolve_image("desktop")
     sandbox = await backend.make(SandboxSpec(image, limits=LIMITS, confinement="desktop"))
     await put_sources(sandbox)
-    probe = Path(__file__).with_name("probe.py").read_bytes()
-    await sandbox.write_file(f"{INSIDE}/probe.py", probe)
+    for program in ("probe.py", "blinking.py", "copying.py"):
+        await sandbox.write_file(f"{INSIDE}/{program}", Path(__file__).with_name(program).read_bytes())
     return sandbox
 
 
