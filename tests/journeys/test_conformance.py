@@ -17,7 +17,7 @@ from sandbox_images.build import build
 from sandbox_images.build_host import this_machine
 from sandbox_images.catalogue import load
 from sandbox_images.engine import Engine
-from service.domain.agents import Driver
+from service.domain.agents import SCREENS, Driver
 from service.scaffolds.registry import scaffold_for
 from service.scaffolds.shipped import SHIPPED, find
 from tests.journeys.readme import ROOT
@@ -74,7 +74,8 @@ def test_every_shipped_scaffold_passes_every_case(
     for case, each in found.items():
         record_property(case, f"{each['result']}: {each['seen']} {each['wrong']}")
     wrong = {case: each["wrong"] for case, each in found.items() if each["result"] != "pass"}
-    assert (len(found), wrong) == (7, {}), done.stderr
+    shipped = find(f"{name}@latest")
+    assert (len(found), wrong) == (8 if shipped and shipped.surface in SCREENS else 7, {}), done.stderr
 
 
 def _with_kit(name: str) -> None:
@@ -102,11 +103,19 @@ def test_a_program_that_does_nothing_fails_and_says_why(service: Stack, tmp_path
     assert "the provider was never asked" in found["401"]["wrong"]
 
 
-@pytest.mark.timeout(300)
-def test_a_remote_client_goes_through_its_own_cases(service: Stack) -> None:
-    service.call("POST", "/v1/scaffolds", json={"name": "far", "version": "1", "kind": "remote"})
-    cases = ["remote_success", "remote_stop", "remote_timeout", "remote_lease_lost"]
-    operation = service.call("POST", "/v1/scaffolds/far@1/conformance", json={"cases": cases})
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("surface", "cases"),
+    [
+        ("shell", ["remote_success", "remote_stop", "remote_timeout", "remote_lease_lost"]),
+        ("desktop", ["remote_desktop", "remote_stop"]),
+    ],
+)
+def test_a_remote_client_goes_through_its_own_cases(service: Stack, surface: str, cases: list[str]) -> None:
+    scaffold = {"name": f"far-{surface}", "version": "1", "kind": "remote", "surface": surface}
+    service.call("POST", "/v1/scaffolds", json=scaffold)
+    of = f"/v1/scaffolds/far-{surface}@1/conformance"
+    operation = service.call("POST", of, json={"cases": cases})
     client = threading.Thread(target=_drive_all, args=(service, operation["id"], len(cases)))
     client.start()
 
@@ -116,7 +125,7 @@ def test_a_remote_client_goes_through_its_own_cases(service: Stack) -> None:
 
     told = wait_until("the operation has ended", ended, 240)
     client.join(30)
-    listed = service.call("GET", "/v1/scaffolds/far@1/conformance")["data"]
+    listed = service.call("GET", of)["data"]
     assert {each["case"]: each["wrong"] for each in listed} == {case: [] for case in cases}, told
     assert told["result"]["passed"] == len(cases)
 
@@ -146,7 +155,11 @@ def _once(http: httpx.Client, run: dict[str, Any], claimed: dict[str, dict[str, 
         return
     lease = {"Workstead-Lease": answer.json()["lease"]}
     claimed[run["id"]] = lease | ({"again": "yes"} if silent else {})
-    if case == "remote_success" or silent:
+    if case == "remote_desktop":
+        body = {"actions": [{"type": "click", "x": 640, "y": 400}]}
+        acted = http.post(f"{base}/desktop/actions", json=body, headers=lease).json()
+        assert [r["error"] for r in acted["results"]] == [None], acted
+    if case in ("remote_success", "remote_desktop") or silent:
         summary = "# Summary\n\nThe report lists the inputs — naïve, but complete ✓\n"
         for path, text in (("output/report.csv", "name,size_bytes\n"), ("output/summary.md", summary)):
             http.put(f"{base}/files/{path}", content=text.encode(), headers=lease)

@@ -16,6 +16,7 @@ from service.api.rendering import Timestamp, View, answer
 from service.domain.agents import AgentSpec
 from service.domain.errors import NotFound
 from service.lifecycle.operations.conformance.handler import KIND, ConformanceSpec
+from service.lifecycle.operations.conformance.making import drives_screen
 from service.lifecycle.scaffold_choice import choose, versioned
 from service.scaffolds.conformance.cases import chosen
 from service.scaffolds.registry import scaffold_for
@@ -70,7 +71,8 @@ async def check_conformance(
 
     async def work(tx: Tx) -> Made:
         scaffold = await _find(tx, caller, await _registered(tx, caller, scaffold_id))
-        chosen(body.cases, scaffold_for(scaffold.manifest.kind).driver, quick=body.quick)
+        driver = scaffold_for(scaffold.manifest.kind).driver
+        chosen(body.cases, driver, screen=drives_screen(scaffold.manifest), quick=body.quick)
         spec = ConformanceSpec(scaffold_id=scaffold.id, cases=body.cases, quick=body.quick)
         row = await operations.create(tx, caller.project_id, KIND, spec.model_dump(mode="json"), unit="cases")
         return Made(operation_view(row), 202, f"/v1/operations/{row.id}")

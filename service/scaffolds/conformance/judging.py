@@ -56,6 +56,15 @@ def delivered(seen: Seen) -> list[str]:
     return [*_ended(seen, EndedBecause.COMPLETED), *_delivered(seen), *_driven(seen)]
 
 
+def on_screen(seen: Seen) -> list[str]:
+    """The same as success, by what was done on the screen and seen of it."""
+    return [*success(seen), *_acted(seen)]
+
+
+def remote_on_screen(seen: Seen) -> list[str]:
+    return [*delivered(seen), *_acted(seen)]
+
+
 def remote_timeout(seen: Seen) -> list[str]:
     return [*_ended(seen, EndedBecause.WALL_CLOCK), *_driven(seen)]
 
@@ -96,3 +105,7 @@ def _counted(seen: Seen) -> list[str]:
 
 def _driven(seen: Seen) -> list[str]:
     return [] if "claimed" in seen.driver_events else ["nobody claimed the run"]
+
+
+def _acted(seen: Seen) -> list[str]:
+    return [] if seen.batches else ["nothing was done on the screen of which there is a picture"]

@@ -30,6 +30,8 @@ class Seen:
     """Bytes of output text kept in events."""
     stop_s: float | None = None
     """Seconds from the request to stop until the run was done."""
+    batches: int = 0
+    """Batches of actions on the screen with a picture of what came of them."""
     driver_events: Sequence[str] = ()
     """What a remote driver did, in order: claimed, lost, released, finished."""
 
@@ -40,5 +42,6 @@ class Seen:
         parts += [f"{self.asked} requests {sorted(set(self.statuses))}"] if self.asked else ["no model request"]
         parts += [f"files {', '.join(sorted(self.files)) or 'none'}"]
         parts += [] if self.stop_s is None else [f"{self.stop_s:.1f} s from stop to done"]
+        parts += [f"{self.batches} batches on the screen"] if self.batches else []
         parts += [f"driver {' '.join(self.driver_events)}"] if self.driver_events else []
         return "; ".join(parts)

@@ -20,6 +20,7 @@ from service.models.scripted.server import Scripted
 from service.scaffolds.conformance import judging
 from service.scaffolds.conformance.cases import Case, chosen
 from service.scaffolds.conformance.scenarios import SCENARIOS
+from service.scaffolds.conformance.screens import desktop_scenarios
 from service.scaffolds.conformance.task import INPUT
 from service.store import conformance, operations, runs, scaffolds
 from service.store.database import Tx
@@ -48,7 +49,7 @@ async def run(ctx: OperationContext, job: Job) -> dict[str, Any]:
         return subject_of(scaffold)
 
     subject = await ctx.in_transaction(load)
-    cases = chosen(spec.cases, subject.driver, quick=spec.quick)
+    cases = chosen(spec.cases, subject.driver, screen=subject.screen, quick=spec.quick)
     await _turn(ctx, job, len(cases))
     await ctx.in_transaction(lambda tx: _sweep(tx, job))
     await asyncio.to_thread(ctx.blobs.store_bytes, INPUT)
@@ -57,7 +58,7 @@ async def run(ctx: OperationContext, job: Job) -> dict[str, Any]:
         able = [case for case in (_fitting(subject, case) for case in cases) if case is not None]
         for case in cases:
             if case.name not in {one.name for one in able}:
-                detail = {"expected": case.expectation, "seen": "not tried: the scaffold asks no model"}
+                detail = {"expected": case.expectation, "seen": "not tried: the scaffold asks no such model"}
                 await _keep(ctx, subject, case.name, "skipped", detail)
                 results[case.name] = "skipped"
         await _all(ctx, job, subject, able, provider, results)
@@ -69,7 +70,9 @@ _COUNTED = {"passed": "pass", "failed": "fail", "skipped": "skipped"}
 
 
 def _fitting(subject: Subject, case: Case) -> Case | None:
-    """Return the case as it applies; None: what it is about cannot happen to a scaffold without a model."""
+    """Return the case as it applies; None: what it is about cannot happen to this scaffold, for it asks no such model."""
+    if case.dialect is not None and not subject.speaks(case.dialect):
+        return None
     if subject.dialect is not None or subject.driver is Driver.REMOTE:
         return case
     return replace(case, judge=judging.worked) if case.name == "success" else None
@@ -136,7 +139,7 @@ async def _sweep(tx: Tx, job: Job) -> None:
 async def _provider(ctx: OperationContext) -> AsyncGenerator[Scripted]:
     """A provider that the gateway can reach: on loopback, or on all addresses where the gateway is another host."""
     local = ctx.provider_host == "127.0.0.1"
-    provider = Scripted(SCENARIOS, host="127.0.0.1" if local else "0.0.0.0")  # noqa: S104 - a host of its own is a setting
+    provider = Scripted((*SCENARIOS, *desktop_scenarios()), host="127.0.0.1" if local else "0.0.0.0")  # noqa: S104 - a host of its own is a setting
     await asyncio.to_thread(provider.start)
     try:
         yield provider

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from service.domain.agents import AgentSpec, Driver, ScaffoldManifest
+from service.domain.agents import SCREENS, AgentSettings, AgentSpec, Driver, ScaffoldManifest, surface_of
 from service.domain.credentials import Purpose
 from service.domain.errors import Conflict, Invalid, NotFound
 from service.domain.grants import GrantedModel
@@ -23,6 +23,8 @@ _UPSTREAM_IDS = {
     Dialect.GEMINI: "gemini-2.5-pro",
 }
 """Ids that programs know, so that none falls back to guesses about an unknown model."""
+_SCREEN_IDS = {**_UPSTREAM_IDS, Dialect.GEMINI: "gemini-3.5-pro"}
+"""Of models that have a computer tool of their provider's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,23 @@ class Subject:
     @property
     def reference(self) -> str:
         return f"{self.scaffold.name}@{self.scaffold.version}"
+
+    @property
+    def screen(self) -> bool:
+        return drives_screen(self.scaffold.manifest)
+
+    def speaks(self, dialect: Dialect) -> bool:
+        """Tell whether it can be planned with a model of this dialect."""
+        try:
+            _try_plan(self.scaffold.manifest, dialect)
+        except Invalid:
+            return False
+        return True
+
+
+def drives_screen(manifest: ScaffoldManifest) -> bool:
+    """Tell whether its agents drive a screen, if their settings say nothing."""
+    return surface_of(manifest, AgentSettings()) in SCREENS
 
 
 def subject_of(scaffold: ScaffoldRow) -> Subject:
@@ -59,7 +78,7 @@ def subject_of(scaffold: ScaffoldRow) -> Subject:
 
 def planned_argv(subject: Subject, case: Case) -> Sequence[str]:
     """Return the command as it is planned; empty where the driver is no program."""
-    return _try_plan(subject.scaffold.manifest, subject.dialect, case)
+    return _try_plan(subject.scaffold.manifest, case.dialect or subject.dialect, case)
 
 
 async def make_task(tx: Tx, project_id: str, case: Case) -> str:
@@ -75,13 +94,14 @@ async def make_agent(tx: Tx, project_id: str, subject: Subject, case: Case, base
 
     Raises Unavailable (no gateway has ever started), Conflict.
     """
-    name = None if subject.dialect is None else await _make_model(tx, project_id, subject.dialect, case, base_url, key)
+    dialect = case.dialect or subject.dialect
+    name = None if dialect is None else await _make_model(tx, project_id, dialect, case, base_url, key)
     row, _ = await agents.create(tx, project_id, AgentSpec(scaffold=subject.reference, model=name))
     return row.id
 
 
 async def _make_model(tx: Tx, project_id: str, dialect: Dialect, case: Case, base_url: str, key: str) -> str:
-    spec = _spec(dialect, case.name, base_url)
+    spec = _spec(dialect, case.name, base_url, screen=case.screen is not False)
     found = await models.find(tx, project_id, spec.name)
     if found is None:
         found, _ = await models.create(tx, project_id, spec, private=True)
@@ -94,12 +114,12 @@ async def _make_model(tx: Tx, project_id: str, dialect: Dialect, case: Case, bas
     return spec.name
 
 
-def _spec(dialect: Dialect, case: str, base_url: str) -> ModelSpec:
+def _spec(dialect: Dialect, case: str, base_url: str, *, screen: bool) -> ModelSpec:
     return ModelSpec(
         # A model of its own for each case: a breaker that one opens, and its key, are no other's.
         name=f"conformance/{dialect.value}/{case}",
         provider="scripted",
-        upstream_id=_UPSTREAM_IDS.get(dialect, "scripted"),
+        upstream_id=(_SCREEN_IDS if screen else _UPSTREAM_IDS).get(dialect, "scripted"),
         dialect=dialect,
         base_url=f"{base_url}/v1" if dialect is Dialect.OPENAI else base_url,
         context_window=200_000,
@@ -109,9 +129,10 @@ def _spec(dialect: Dialect, case: str, base_url: str) -> ModelSpec:
 
 
 def _try_plan(manifest: ScaffoldManifest, dialect: Dialect | None, case: Case | None = None) -> Sequence[str]:
-    spec = None if dialect is None else _spec(dialect, "success", "http://127.0.0.1")
+    spec = None if dialect is None else _spec(dialect, "success", "http://127.0.0.1", screen=drives_screen(manifest))
     agent = AgentSpec(scaffold=f"{manifest.name}@{manifest.version}", model=None if spec is None else spec.name)
     given = [] if spec is None else [GrantedModel(id="", spec=spec)]
     made = task(600) if case is None else task(case.wall_s, case.instruction)
-    context = plan_context(agent, given, sample=1, seconds=made.limits.wall_clock_s, deadline_unix=0)
+    seconds = made.limits.wall_clock_s
+    context = plan_context(agent, given, sample=1, seconds=seconds, deadline_unix=0, manifest=manifest)
     return scaffold_for(manifest.kind).plan(made, agent, manifest, context).argv

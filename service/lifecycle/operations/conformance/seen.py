@@ -30,6 +30,7 @@ async def seen_of(tx: Tx, run: RunRow, exchanges: Sequence[Exchange], stop_s: fl
     ledger = await model_requests.list_for_run(tx, run.id, 0, _REQUESTS)
     files = await artifacts.list(tx, run.id, 0, _FILES)
     driver = await events.read(tx, run.id, 0, _REQUESTS, [EventType.DRIVER])
+    acts = await events.read(tx, run.id, 0, _REQUESTS, [EventType.DESKTOP_ACTION])
     return Seen(
         outcome=run.outcome,
         ended_because=run.ended_because,
@@ -43,6 +44,8 @@ async def seen_of(tx: Tx, run: RunRow, exchanges: Sequence[Exchange], stop_s: fl
         events=run.event_count,
         output_bytes=run.output_text_bytes,
         stop_s=stop_s,
+        # A large payload lies in the content store: whatever is that large has its pictures.
+        batches=sum(bool(event.payload.get("after") or event.payload.get("payload_blob")) for event in acts),
         driver_events=[str(event.payload.get("action")) for event in driver],
     )
 

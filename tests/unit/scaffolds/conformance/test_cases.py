@@ -13,6 +13,7 @@ from service.models.scripted.shipped import SCENARIOS as SHIPPED
 from service.scaffolds.conformance import judging
 from service.scaffolds.conformance.cases import CASES, chosen
 from service.scaffolds.conformance.scenarios import SCENARIOS
+from service.scaffolds.conformance.screens import desktop_scenarios
 from service.scaffolds.conformance.seen import Seen
 from service.scaffolds.conformance.task import (
     INPUT,
@@ -98,24 +99,24 @@ def test_nobody_at_the_wheel_is_a_failure() -> None:
 
 
 def test_cases_are_those_of_the_driver() -> None:
-    assert [c.name for c in chosen([], Driver.KIT, quick=False)] == [
+    assert [c.name for c in chosen([], Driver.KIT, screen=False, quick=False)] == [
         "success", "401", "429", "500", "timeout", "stop", "huge_output"
     ]  # fmt: skip
-    assert chosen([], Driver.LOOP, quick=False) == chosen([], Driver.KIT, quick=False)
-    assert all(c.name.startswith("remote_") for c in chosen([], Driver.REMOTE, quick=False))
+    assert chosen([], Driver.LOOP, screen=False, quick=False) == chosen([], Driver.KIT, screen=False, quick=False)
+    assert all(c.name.startswith("remote_") for c in chosen([], Driver.REMOTE, screen=False, quick=False))
 
 
 def test_named_ones_once_each_also_where_quick_is_asked_for() -> None:
-    assert [c.name for c in chosen(["stop", "500", "stop"], Driver.KIT, quick=True)] == ["stop", "500"]
-    assert [c.name for c in chosen([], Driver.KIT, quick=True)] == ["success", "401", "429"]
+    assert [c.name for c in chosen(["stop", "500", "stop"], Driver.KIT, screen=False, quick=True)] == ["stop", "500"]
+    assert [c.name for c in chosen([], Driver.KIT, screen=False, quick=True)] == ["success", "401", "429"]
 
 
 def test_unknown_cases_and_drivers_without_any_are_refused() -> None:
     with pytest.raises(Invalid, match="no case") as unknown:
-        chosen(["remote_stop"], Driver.KIT, quick=False)
+        chosen(["remote_stop"], Driver.KIT, screen=False, quick=False)
     assert unknown.value.type == "unknown_case"
     with pytest.raises(Invalid) as nothing:
-        chosen([], Driver.PERSON, quick=False)
+        chosen([], Driver.PERSON, screen=False, quick=False)
     assert nothing.value.type == "no_conformance"
 
 
@@ -128,7 +129,7 @@ def test_a_model_without_tools_can_pass_what_is_to_complete() -> None:
 
 
 def test_every_case_has_a_scenario_that_exists() -> None:
-    known = {*SHIPPED, *(scenario.name for scenario in SCENARIOS)}
+    known = {*SHIPPED, *(scenario.name for scenario in (*SCENARIOS, *desktop_scenarios()))}
     assert {case.scenario for case in CASES} <= known
 
 
@@ -147,3 +148,33 @@ def test_what_was_seen_reads_as_a_sentence() -> None:
         "ended as completed; outcome ungraded; 3.0 s; 4 requests [200, 429]; files output/report.csv, "
         "output/summary.md; driver claimed finished"
     )
+
+
+def test_a_screen_has_cases_of_its_own() -> None:
+    named = [c.name for c in chosen([], Driver.LOOP, screen=True, quick=False)]
+    assert named == [
+        "401", "500", "desktop_success_anthropic", "desktop_success_openai", "desktop_success_gemini",
+        "desktop_unknown_action", "desktop_timeout", "desktop_stop",
+    ]  # fmt: skip
+    remote = [c.name for c in chosen([], Driver.REMOTE, screen=True, quick=False)]
+    assert remote == ["remote_success", "remote_timeout", "remote_stop", "remote_lease_lost", "remote_desktop"]
+    with pytest.raises(Invalid):
+        chosen(["desktop_stop"], Driver.LOOP, screen=False, quick=False)
+
+
+def test_work_on_a_screen_needs_the_screen() -> None:
+    for name in ("desktop_success_openai", "remote_desktop"):
+        judge = next(c.judge for c in CASES if c.name == name)
+        assert judge(replace(GOOD, batches=3)) == []
+        assert judge(GOOD) == ["nothing was done on the screen of which there is a picture"]
+
+
+def test_a_screens_work_is_told_in_every_providers_words() -> None:
+    found = {scenario.name: scenario for scenario in desktop_scenarios()}
+    assert {c.scenario for c in CASES if c.name.startswith("desktop_")} <= found.keys()
+    native = {"anthropic.20251124", "openai.computer", "gemini.3_5", "workstead.unified"}
+    for scenario in found.values():
+        for step in scenario.steps:
+            assert isinstance(step, Action)
+            assert step.computer is not None
+            assert native <= step.computer.payloads.keys()
