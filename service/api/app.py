@@ -24,6 +24,7 @@ from service.api.resources import (
     deliverables,
     desktop,
     driving,
+    film,
     gradings,
     health,
     hosts,
@@ -62,7 +63,7 @@ RESOURCES = (
     runs, run_events, attempts, artifacts, model_requests, service_calls, trajectory,
     models, services, breakers,
     integrity, gradings, changes, tokens, tickets, me, sessions, health, hosts,
-    projects, webhooks, leases, driving, desktop, deliverables, mcp, shell, live_view, pausing, confirmations,
+    projects, webhooks, leases, driving, desktop, deliverables, mcp, shell, live_view, pausing, confirmations, film,
 )  # fmt: skip
 EXPOSED = ["ETag", "Link", "Location", "Retry-After", "X-Request-Id", "Idempotent-Replay", "Upload-Offset",
            "RateLimit", "RateLimit-Policy"]  # fmt: skip

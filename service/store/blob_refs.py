@@ -12,6 +12,8 @@ from service.store.tables import blob_refs
 UPLOAD = "upload"
 PICTURE = "picture"
 """Owner of a run's recorded pictures: its id is the run's."""
+FILM = "film"
+"""Owner of the film of a run: its id is the run's."""
 UPLOADS_KEPT = timedelta(days=7)
 """How long a client may take from uploading a file to naming it in a task."""
 
@@ -62,6 +64,14 @@ async def owned_size(tx: Tx, owner_kind: str, owner_id: str, digest: str) -> int
     """Return the bytes of a blob that this owner needs; None: it needs no such blob."""
     owned = (blob_refs.c.owner_kind == owner_kind, blob_refs.c.owner_id == owner_id, blob_refs.c.digest == digest)
     return (await tx.execute(select(blob_refs.c.size_bytes).where(*owned))).scalar_one_or_none()
+
+
+async def one_owned(tx: Tx, owner_kind: str, owner_id: str) -> tuple[str, int] | None:
+    """Return a blob (digest, bytes) that this owner needs; null: it needs none."""
+    mine = (blob_refs.c.owner_kind == owner_kind, blob_refs.c.owner_id == owner_id)
+    query = select(blob_refs.c.digest, blob_refs.c.size_bytes).where(*mine).limit(1)
+    row = (await tx.execute(query)).one_or_none()
+    return None if row is None else (row.digest, row.size_bytes)
 
 
 async def drop_old_uploads(tx: Tx, older_than: timedelta = UPLOADS_KEPT) -> int:

@@ -24,7 +24,7 @@ from service.store.run_filters import SORTS, conditions
 from service.store.tables import agents, run_events, runs, tasks, tokens
 
 STOP_RANK = {None: 0, StopMode.FINISH: 1, StopMode.COLLECT: 2, StopMode.DISCARD: 3}
-_OWNED_REFS = ("run", "event", "log", "artifact", "model_request", "picture")
+_OWNED_REFS = ("run", "event", "log", "artifact", "model_request", "picture", "film")
 _WAITING = frozenset({Phase.QUEUED, Phase.HELD})
 
 

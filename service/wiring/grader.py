@@ -33,7 +33,7 @@ async def _grader(settings: Settings, stack: AsyncExitStack) -> None:
     blobs, crash = BlobStore(settings.blob_dir), crash_points(settings)
     context = GradeContext(db, blobs, crash=crash, rooms=rooms)
     background = OperationContext(
-        db, blobs, crash, provider_host=settings.grader.provider_host, gateway=_own_way(settings)
+        db, blobs, crash, provider_host=settings.grader.provider_host, gateway=_own_way(settings), rooms=rooms
     )
     queues = [
         grading_queue(context, settings.grader.concurrency),

@@ -25,6 +25,7 @@ BODIES: dict[str, Any] = {
     "/v1/runs/{run_id}/stop": {"mode": "discard"},
     "/v1/runs/{run_id}/claim": {"holder": "x"},
     "/v1/runs/{run_id}/desktop/ticket": {},
+    "/v1/runs/{run_id}/film": {},
     "/v1/runs/{run_id}/exec": {"argv": ["true"]},
     "/v1/runs/{run_id}/desktop/actions": {"actions": [{"type": "screenshot"}]},
     "/v1/runs/{run_id}/usage": {},

@@ -13,7 +13,7 @@ from workstead._sync.files import download
 from workstead._sync.http import SyncTransport
 from workstead._sync.pages import items_of, pages
 from workstead.heartbeat import LEASE_HEADER
-from workstead.models import Artifact, Attempt, Confirmation, Event, Grading, Integrity, Run, Ticket
+from workstead.models import Artifact, Attempt, Confirmation, Event, Grading, Integrity, Operation, Run, Ticket
 
 LONGEST_WAIT_S = 60.0
 """Longest long poll that the server answers."""
@@ -192,6 +192,18 @@ class SyncRuns:
     def integrity(self, run_id: str) -> Integrity:
         """Return whether each delivered file opens as what it claims; ``state`` says whether that is known yet."""
         return Integrity.model_validate(self._http.json("GET", _path(run_id, "integrity")))
+
+    def make_film(self, run_id: str, *, fps: int = 2, captions: bool = True) -> Operation:
+        """Have a film made of the pictures in an ended run's record; wait with ``client.operations.wait``.
+
+        ``fps``: stills a second, one for each batch of actions. Raises Conflict ``run_not_ended``, ``no_pictures``.
+        """
+        body = {"fps": fps, "captions": captions}
+        return Operation.model_validate(self._http.json("POST", _path(run_id, "film"), json=body))
+
+    def film(self, run_id: str, target: Path) -> int:
+        """Write the film that was made last (mp4) to the new file ``target``; return its bytes. Raises NotFound, OSError."""
+        return download(self._http, _path(run_id, "film"), target)
 
     def make_integrity(self, run_id: str, *, idempotency_key: str | None = None) -> Integrity:
         """Have an integrity report made that is unavailable. Raises Conflict where nothing was sealed."""

@@ -13,6 +13,7 @@ from workstead.cli.run_again import rerun
 from workstead.cli.run_bundle import bundle
 from workstead.cli.run_confirm import confirm
 from workstead.cli.run_events import events
+from workstead.cli.run_film import film
 from workstead.cli.run_filters import run_query
 from workstead.cli.run_logs import logs
 from workstead.cli.run_page import show
@@ -29,6 +30,7 @@ runs_app.command()(logs)
 runs_app.command()(rerun)
 runs_app.command()(shell)
 runs_app.command()(screenshot)
+runs_app.command()(film)
 runs_app.command()(bundle)
 runs_app.command()(confirm)
 

@@ -50,7 +50,7 @@ class Film:
 def film_size(first: Size, *, captions: bool) -> Size:
     """Return the size of a film's frames, both sides being even: codecs want that."""
     scale = min(1.0, LONG_EDGE / max(first.width, first.height))
-    width, height = round(first.width * scale), round(first.height * scale)
+    width, height = (max(2, round(side * scale)) for side in (first.width, first.height))
     return Size(width=width + width % 2, height=height + height % 2 + (STRIP if captions else 0))
 
 

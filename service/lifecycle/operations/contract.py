@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from service.domain.operations import MAX_LOG_CHARS, MAX_LOG_LINES
 from service.lifecycle.clock import Clock
 from service.lifecycle.crash_points import CrashPoints
+from service.sandboxes.rooms import Rooms
 from service.store import operations
 from service.store.blobs import BlobStore
 from service.store.database import Database, Tx, retrying
@@ -48,6 +49,8 @@ class OperationContext:
     """Where the gateway reaches this process, for the scripted provider of conformance runs."""
     gateway: OwnWay | None = None
     """Null: there is none, and models cannot be asked."""
+    rooms: Rooms | None = None
+    """Null: this machine has no engine."""
 
     async def in_transaction(self, work: Callable[[Tx], Awaitable[T]]) -> T:
         """Do ``work``, again while the database is away. Raises Unavailable after the patience."""

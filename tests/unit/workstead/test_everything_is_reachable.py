@@ -67,6 +67,8 @@ CALLS: dict[str, Call] = {
     "exec_in_run": lambda c, _: _drive(c).exec(["true"]),
     "message_client": lambda c, _: _drive(c).message("Which year?"),
     "act_on_desktop": lambda c, _: _drive(c).desktop_actions([{"type": "wait"}]),
+    "make_film": lambda c, _: c.runs.make_film("run_1"),
+    "get_film": lambda c, folder: c.runs.film("run_1", folder / "new"),
     "see_desktop": lambda c, _: c.runs.screenshot("run_1"),
     "get_desktop_picture": lambda c, _: c.runs.picture("run_1", SHA),
     "list_run_files": lambda c, _: _drive(c).list(),
