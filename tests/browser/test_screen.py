@@ -30,6 +30,7 @@ from tests.needs import missing, needs_docker
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
 TERMINAL = (212, 780)
 """Its launcher in the panel."""
+RETURN = 0xFF0D
 PICTURES = ROOT / ".local" / "pictures"
 """Where pages are kept as PNG, for the README and for people who look at a failure."""
 
@@ -121,6 +122,19 @@ def difference(one: Image.Image, other: Image.Image) -> float:
     return sum(abs(a - b) for a, b in pairs) / (one.width * one.height * 3)
 
 
+async def rests(page: Page) -> bool:
+    """Tell whether the picture stays as it is for a second, but for a caret."""
+    before = await shown(page)
+    await asyncio.sleep(1)
+    return difference(before, await shown(page)) < 0.1
+
+
+async def typed(remote: Remote, run_id: str) -> list[int]:
+    """Return the keys that the log says a person pressed."""
+    events = await remote.stage.events(run_id, "desktop.input")
+    return [r["key"] for e in events for r in e.payload.get("records", []) if r.get("down")]
+
+
 async def same(page: Page, remote: Remote, run_id: str) -> bool:
     return difference(await shown(page), await screenshot(remote, run_id)) < 2.0
 
@@ -170,6 +184,7 @@ async def test_a_run_is_watched_live_and_its_cursor_stays(page: Page, remote: Re
     assert await _window(remote, run_id)
     await page.reload()
     await expect(page.locator("#screen-state")).to_have_text("live", timeout=20_000)
+    await until(lambda: same(page, remote, run_id))
     await keep_picture(page, "screen")
     await remote.call("POST", f"/v1/runs/{run_id}/stop", json={"mode": "discard"})
     await expect(page.locator("#screen-state")).to_have_text("the run is over", timeout=20_000)
@@ -202,8 +217,7 @@ async def test_a_person_does_an_assignment_through_the_page(page: Page, remote: 
         return difference(before, await shown(page)) > 5.0
 
     await until(changed)
-    await asyncio.sleep(1.5)  # the shell's prompt
-
+    await until(lambda: rests(page))  # with the shell's prompt
     await page.get_by_role("button", name="Pause").click()
     await expect(page.locator("#facts")).to_contain_text("the clock stands still")
     await page.reload()  # whoever comes back finds the assignment still theirs
@@ -213,12 +227,16 @@ async def test_a_person_does_an_assignment_through_the_page(page: Page, remote: 
     await canvas.click(position={"x": 640 * scale, "y": 400 * scale})
     answer = r"""echo '{"total": 42, "name": "Z\u00fcrich"}' > /workspace/output/answers.json"""
     await page.keyboard.type(answer + "\n", delay=15)
-    await asyncio.sleep(1)
+
+    async def entered() -> bool:
+        return RETURN in await typed(remote, run_id)
+
+    await until(entered)
+    await until(lambda: rests(page))
     await keep_picture(page, "work")
     await page.get_by_role("button", name="Finish").click()
     run = await remote.end(run_id)
     assert (run.phase, run.outcome, run.score) == (Phase.DONE, Outcome.GRADED, 2.0)
-    events = await remote.stage.events(run_id, "desktop.input")
-    typed = [r["key"] for e in events for r in e.payload.get("records", []) if r.get("down")]
-    assert bytes(k for k in typed if k < 256).decode().startswith("echo '") or typed.count(0xFF0D) == 1
+    keys = [key for key in await typed(remote, run_id) if key < 256]
+    assert bytes(keys).decode() == answer
     assert [e.payload["action"] for e in await remote.stage.events(run_id, "driver")] == ["claimed", "finished"]
