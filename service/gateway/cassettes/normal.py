@@ -60,15 +60,21 @@ _MAYBE = re.compile(r"\d|cch=|Chunk ID")
 
 
 class Normaliser:
-    """Remembers texts that it has seen: a conversation repeats itself with every turn."""
+    """Remembers texts that it has seen: a conversation repeats itself with every turn.
 
-    def __init__(self) -> None:
+    ``screen``: the run has one, by whatever tools its model is shown it.
+    """
+
+    def __init__(self, *, screen: bool = False) -> None:
+        self._screen = screen
         self._known: dict[str, str] = {}
         self._size = 0
 
     def body(self, dialect: Dialect, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return a body without volatile fields, its volatile texts as words. ``body`` is not changed."""
-        return cast("dict[str, Any]", self._worded(_without(without_pictures(body), FIELDS[dialect])))
+        return cast(
+            "dict[str, Any]", self._worded(_without(without_pictures(body, screen=self._screen), FIELDS[dialect]))
+        )
 
     def _worded(self, value: Any) -> Any:
         if isinstance(value, str):

@@ -7,12 +7,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, cast
 
+from service.domain.agents import SCREENS
 from service.domain.errors import NotFound
 from service.gateway.cassettes.service_tape import ServiceTape, load_service_tape
 from service.gateway.cassettes.tape import CassetteIncomplete, CassetteMismatch, Entry, Tape, load_tape
 from service.gateway.dialects.contract import Route
 from service.gateway.upstream import UpstreamAnswer, UpstreamFailed
-from service.store import model_requests, service_calls
+from service.store import attempts, model_requests, service_calls
 from service.store.blobs import BlobStore
 from service.store.database import Database
 from service.store.request_bodies import Body, BodyUnreadable, read_body
@@ -78,14 +79,19 @@ class StoredTapes:
         async with self.db.reading() as tx:
             requests = await _all(lambda after: model_requests.list_for_run(tx, run_id, after, _PAGE))
             calls = await _all(lambda after: service_calls.list_for_run(tx, run_id, after, _PAGE))
+            tries = await attempts.list_for_run(tx, run_id)
         asked = [row for row in requests if row.project_id == project_id and row.purpose in _RECORDED]
         called = [row for row in calls if row.project_id == project_id]
         if not asked and not called:
             raise CassetteMismatch(f"there is no recording of {run_id}")
         latest = max(row.attempt or 0 for row in [*asked, *called])
+        screen = any(attempt.provenance.get("surface") in SCREENS for attempt in tries)
         agent, client = [
             await asyncio.to_thread(
-                load_tape, self.blobs, [row for row in asked if (row.attempt, row.purpose) == (latest, purpose)]
+                load_tape,
+                self.blobs,
+                [row for row in asked if (row.attempt, row.purpose) == (latest, purpose)],
+                screen=screen,
             )
             for purpose in _RECORDED
         ]

@@ -92,9 +92,9 @@ class Tape:
         return CassetteMismatch(f"this request is not request {n} of the recording; they differ {where}", n, found)
 
 
-def load_tape(blobs: BlobStore, rows: Sequence[ModelRequestRow]) -> Tape:
-    """Return the recording in ``rows``, in their order. Blocks while the bodies are read."""
-    tape = Tape(blobs, [])
+def load_tape(blobs: BlobStore, rows: Sequence[ModelRequestRow], *, screen: bool = False) -> Tape:
+    """Return the recording in ``rows``, in their order. Blocks while the bodies are read. ``screen``: the run had one."""
+    tape = Tape(blobs, [], Normaliser(screen=screen))
     known: dict[str, bytes] = {}
     entries: list[Entry] = []
     for row in rows:

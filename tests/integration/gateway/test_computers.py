@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from service.domain.grants import Grant
+from service.domain.models import Dialect
 from service.gateway.cassettes.projection import canonical
 from service.models.clients import client_for
 from service.models.clients.computers.native import NATIVE
@@ -19,11 +20,12 @@ from service.models.messages import (
     Reach,
     ResultsTurn,
     ToolResult,
+    ToolSpec,
     Turn,
     UserTurn,
 )
-from service.models.scripted.scenario import Action, Computer, Scenario
-from service.store import events
+from service.models.scripted.scenario import Action, Computer, Scenario, ToolCall
+from service.store import attempts, events
 from tests.integration.gateway.bench import TOKEN, GateBench
 from tests.integration.models.pipe import piped
 
@@ -104,6 +106,49 @@ async def test_a_recording_does_not_answer_where_a_picture_is_missing(bench: Gat
     with pytest.raises(ModelRefused) as caught:
         await converse(bench, again, "gemini.3_5", tmp_path / "b.sock", pictures=0)
     assert caught.value.type == "not_recorded"
+
+
+TAP = ToolSpec("tap", "Tap there.", {"type": "object", "properties": {}})
+
+
+async def tap(bench: GateBench, grant: Grant, socket: Path) -> list[str]:
+    """Have a conversation about a screen by Chat Completions; return how its answers ended."""
+    client = await bench.client(grant)
+    turns: list[Turn] = [UserTurn(text="Do it.", images=[picture()])]
+    stops: list[str] = []
+    async with piped(socket, client.base_url.port or 0):
+        model = client_for(Reach(str(socket), TOKEN, "openai-1", Dialect.OPENAI, chat=True))
+        try:
+            for _ in range(2):
+                answer = await model.ask(Ask("", turns, [TAP]))
+                stops.append(answer.stop)
+                results = [ToolResult(id=c.id, name=c.name, text="", images=[picture()]) for c in answer.calls]
+                turns += [answer, ResultsTurn(results=results)]
+        finally:
+            await model.close()
+    return stops
+
+
+@pytest.mark.parametrize("surface", ["desktop", "browser", "shell"])
+async def test_a_run_with_a_screen_is_one_whatever_its_tools_are(
+    bench: GateBench, tmp_path: Path, surface: str
+) -> None:
+    bench.provider.add(Scenario(name="taps", steps=[Action(call=ToolCall(name="tap"))]))
+    bench.begin("taps")
+    recorded = await bench.grant()
+    async with bench.db.transaction() as tx:
+        attempt = await attempts.get(tx, recorded.run_id, recorded.attempt)
+        assert attempt is not None
+        await attempts.update(tx, attempt, provenance={"surface": surface})
+    assert await tap(bench, recorded, tmp_path / "a.sock") == ["tool_calls", "end"]
+    await bench.ledger.flush()
+    again = await bench.grant(replay_of=recorded.run_id)
+    if surface == "shell":
+        with pytest.raises(ModelRefused) as caught:
+            await tap(bench, again, tmp_path / "b.sock")
+        assert caught.value.type == "not_recorded"
+    else:
+        assert await tap(bench, again, tmp_path / "b.sock") == ["tool_calls", "end"]
 
 
 @pytest.mark.parametrize("vocabulary", ["anthropic.20251124", "openai.computer", "gemini.3_5"])

@@ -71,6 +71,12 @@ def test_other_pictures_count_by_their_bytes(body: Any) -> None:
     assert DATA not in str(one)
 
 
+def test_pictures_of_a_run_with_a_screen_show_it_whatever_its_tools_are() -> None:
+    tools: list[Json] = [{"name": "tap"}]
+    one, other = (Normaliser(screen=True).body(Dialect.OPENAI, chat(data, tools)) for data in (DATA, "b3RoZXI="))
+    assert one == other
+
+
 def test_where_a_picture_is_still_counts() -> None:
     tools: list[Json] = [{"type": "computer"}]
     with_one, without = responses(DATA, tools), responses(DATA, tools)
