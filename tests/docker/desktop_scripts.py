@@ -4,8 +4,9 @@ SETUP = """
 import json, os, subprocess, sys, time
 sys.path.insert(0, "/usr/local/lib/deskd")
 import session, xscreen
-from Xlib import Xatom
+from Xlib import X, Xatom
 from Xlib.display import Display
+from Xlib.protocol import event
 os.environ.setdefault("HOME", "/workspace/.home")
 
 def until(done, seconds=60):
@@ -127,6 +128,13 @@ def top():
         display.close()
 until(lambda: top() == (1280, 800))
 seen = titles()
+display = Display(":1")
+window = display.create_resource_object("window", display.screen().root.get_full_property(display.get_atom("_NET_CLIENT_LIST"), 0).value[0])
+iconify = event.ClientMessage(window=window, client_type=display.get_atom("WM_CHANGE_STATE"), data=(32, [3, 0, 0, 0, 0]))
+display.screen().root.send_event(iconify, event_mask=X.SubstructureRedirectMask | X.SubstructureNotifyMask)
+display.sync()
+until(lambda: window.get_attributes().map_state != 2)
+until(lambda: window.get_attributes().map_state == 2)
 kill("/usr/lib/chromium")
 until(lambda: not titles())
 until(titles)

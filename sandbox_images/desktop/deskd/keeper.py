@@ -1,6 +1,7 @@
 """Keeps the browser of surface ``browser`` on the screen: one that ends is started again, not endlessly often."""
 
 import fcntl
+import subprocess
 import sys
 import time
 from contextlib import suppress
@@ -13,6 +14,7 @@ import xscreen
 from restarts import MOST_STARTS, WITHIN_S, Pace
 
 BROWSER = ("chromium", "--start-maximized", "about:blank")
+_LOOK_S = 1.0
 _GIVEN_UP = (
     f"The browser ended {MOST_STARTS} times within {WITHIN_S:.0f} seconds.",
     "It is started again when a minute has passed since the first of them.",
@@ -25,12 +27,22 @@ def keep() -> None:
     while session.answers():
         pace.started(time.monotonic())
         with suppress(session.SessionFailed):  # counted like one that ended at once
-            session.start(BROWSER).wait()
+            _watch(session.start(BROWSER))
         now = time.monotonic()
         if pace.exhausted(now):
             _say(_GIVEN_UP)
         time.sleep(pace.pause(now))
         _say(())
+
+
+def _watch(browser: "subprocess.Popen[bytes]") -> None:
+    """Wait for its end; a window that was made an icon comes back, for there is no panel to call it back from."""
+    while session.answers():
+        with suppress(subprocess.TimeoutExpired):
+            browser.wait(_LOOK_S)
+            return
+        with xscreen.opened(session.ENVIRONMENT["DISPLAY"]) as screen:
+            screen.restore("chromium")
 
 
 def _say(lines: tuple[str, ...]) -> None:

@@ -4,11 +4,12 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from Xlib import Xatom, error
+from Xlib import X, Xatom, error
 from Xlib.display import Display
 
 _WALL, _INK = 0x3B4252, 0xFFFFFF
 _LINE_PX = 20
+_ICONIC = 3
 
 
 class Screen:
@@ -24,16 +25,19 @@ class Screen:
         window = self._first(self._root, "_NET_SUPPORTING_WM_CHECK", Xatom.WINDOW)
         if window is None or self._first(self._root, "_NET_CURRENT_DESKTOP", Xatom.CARDINAL) is None:
             return False
-        try:
-            own = self._display.create_resource_object("window", window)
-            return self._first(own, "_NET_SUPPORTING_WM_CHECK", Xatom.WINDOW) == window
-        except error.BadWindow:
-            return False
+        own = self._display.create_resource_object("window", window)
+        return self._first(own, "_NET_SUPPORTING_WM_CHECK", Xatom.WINDOW) == window
 
     def shows(self, program: str) -> bool:
         """Tell whether a window of ``program`` is on the screen, by its class."""
-        listed = self._root.get_full_property(self._display.get_atom("_NET_CLIENT_LIST"), Xatom.WINDOW)
-        return any(program in self._class_of(window) for window in (listed.value if listed else ()))
+        return any(program in self._class_of(window) for window in self._clients())
+
+    def restore(self, program: str) -> None:
+        """Show the windows of ``program`` that were made icons."""
+        for window in self._clients():
+            if program in self._class_of(window) and self._first(window, "WM_STATE", X.AnyPropertyType) == _ICONIC:
+                window.map()
+        self._display.sync()
 
     def paint(self, lines: Sequence[str] = ()) -> None:
         """Give the wall its colour and these lines of text."""
@@ -49,15 +53,22 @@ class Screen:
         wall.free()
         self._display.sync()
 
-    def _class_of(self, window: int) -> str:
+    def _clients(self) -> list[Any]:
+        listed = self._root.get_full_property(self._display.get_atom("_NET_CLIENT_LIST"), Xatom.WINDOW)
+        return [self._display.create_resource_object("window", number) for number in (listed.value if listed else ())]
+
+    def _class_of(self, window: Any) -> str:
         try:
-            names = self._display.create_resource_object("window", window).get_wm_class()
+            names = window.get_wm_class()
         except (error.BadWindow, error.BadAtom):
             return ""
         return " ".join(names or ()).lower()
 
     def _first(self, window: Any, name: str, kind: int) -> int | None:
-        found = window.get_full_property(self._display.get_atom(name), kind)
+        try:
+            found = window.get_full_property(self._display.get_atom(name), kind)
+        except error.BadWindow:
+            return None
         return int(found.value[0]) if found is not None and len(found.value) else None
 
 
