@@ -44,8 +44,8 @@ OFFICE = [(300, 9, 139, 175, 219), (60, 60, 237, 135, 51)]
 """A LibreOffice window, and no dialog before it."""
 SHEET = [*OFFICE, (60, 178, 53, 132, 228)]
 """Calc with A1 selected."""
-LIST = [*OFFICE, (82, 172, 46, 116, 200)]
-"""The price list: its first column is narrower."""
+LIST = [*OFFICE, (128, 172, 146, 149, 149)]
+"""The price list: where its second column ends."""
 FILE_DIALOG = [(400, 154, 134, 171, 217), (950, 497, 43, 126, 227)]
 IMPORT_DIALOG = [(500, 66, 134, 171, 217), (335, 295, 75, 146, 231)]
 TYPES_OPEN = [*FILE_DIALOG, (800, 461, 53, 132, 228)]
@@ -66,7 +66,7 @@ PRICE_UPDATE: Sequence[Step] = (
     Step([click(626, 537)]),  # file type
     Step([click(410, 277)], TYPES_OPEN),  # Excel 2007-365
     Step([click(974, 497)], TYPES_CLOSED),  # Save
-    Step([WAIT], LIST),
+    Step([WAIT], OFFICE),
 )
 """Opens a price list (csv) in Calc, changes B2 and saves it as ``output/result.xlsx``."""
 
