@@ -8,7 +8,6 @@ from service.api.desktop_answer import performed_of
 from service.api.desktop_view import DesktopRequest
 from service.api.driving import Driven
 from service.api.screens import CALL
-from service.desktop.vocabularies.contract import Vocabulary
 from service.desktop.vocabularies.registry import vocabulary_of
 from service.domain.agents import ScaffoldManifest
 from service.domain.desktop import MAX_ACTIONS, Batch, DesktopAction, SafetyCheck, Size
@@ -31,7 +30,7 @@ def read(body: DesktopRequest, manifest: ScaffoldManifest, screen: Size | None) 
     """
     if body.vocabulary is None or screen is None:
         return Read(body.actions)
-    words = _vocabulary(body.vocabulary, manifest)
+    words = vocabulary_of(body.vocabulary, manifest.vocabulary)
     space = words.space(body.image or screen)
     readings = [words.read(payload, space, screen) for payload in body.written()]
     actions = [action for one in readings for action in one.actions]
@@ -48,7 +47,3 @@ async def look_at_size(driven: Driven, attempt: AttemptRow) -> Size:
     if seen.state is None:
         raise Conflict(seen.error or "desktop_lost", seen.detail or "the screen does not say how large it is")
     return Size(width=seen.state.width, height=seen.state.height)
-
-
-def _vocabulary(name: str, manifest: ScaffoldManifest) -> Vocabulary:
-    return vocabulary_of(name, manifest.vocabulary)

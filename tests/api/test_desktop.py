@@ -92,10 +92,10 @@ class Driving:
             return await events.read(tx, self.run_id, 0, 1000, types)
 
 
-async def remote_run(tenant: Tenant, **settings: Any) -> Driving:
+async def remote_run(tenant: Tenant, manifest: dict[str, Any] | None = None, **settings: Any) -> Driving:
     """A run of a remote driver that is running and claimed; its worker is scripted."""
     worker = tenant.state.bridge = Worker()
-    scaffold = {"name": "loop", "version": "1", "kind": "remote"}
+    scaffold = {"name": "loop", "version": "1", "kind": "remote", **(manifest or {})}
     assert (await tenant.client.post("/v1/scaffolds", json=scaffold)).status_code in (200, 201)
     agent = (await tenant.client.post("/v1/agents", json={"scaffold": "loop@1", "settings": settings})).json()
     task = (await tenant.client.post("/v1/tasks", json={"name": "t/one", "instruction": "work"})).json()
@@ -267,6 +267,22 @@ async def test_a_providers_own_words(driving: Driving, vocabulary: str, payload:
     (done,) = await driving.events("desktop.action")
     (written,) = done.payload["actions"]
     assert (written["raw"]["vocabulary"], bool(written["raw"]["payload"])) == (vocabulary, True)
+
+
+async def test_words_that_the_scaffold_brings(tenant: Tenant) -> None:
+    point = {"to": "point", "argument": "position"}
+    golden = {
+        "payload": {"name": "tap", "args": {"position": [500, 500]}},
+        "actions": [{"type": "click", "x": 640, "y": 400}],
+    }
+    words = {"name": "acme.1", "coordinates": "thousandths", "action": "name", "arguments": "args",
+             "actions": {"tap": {"type": "click", "take": [point]}}, "golden": [golden]}  # fmt: skip
+    driving = await remote_run(tenant, {"vocabulary": words, "surface": "desktop"})
+    payload = {"name": "tap", "args": {"position": [250, 250]}}
+    for name in ("manifest", "acme.1"):
+        await driving.act(vocabulary=name, payload=payload)
+        (action,) = driving.worker.asked[-1]["batch"]["actions"]
+        assert (action["type"], abs(action["x"] - 320) <= 1, abs(action["y"] - 200) <= 1) == ("click", True, True)
 
 
 async def test_what_a_provider_wants_confirmed_is_said_and_recorded(driving: Driving) -> None:
