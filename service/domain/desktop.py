@@ -24,6 +24,8 @@ MAX_CLIPBOARD = MIB
 MAX_WAIT_S = 100.0
 MAX_IMAGE_BYTES = 8 * MIB
 """Most bytes of one encoded picture."""
+RESTLESS = "The picture had not come to rest: something on it still moves or loads."
+"""Told to a model in a line of its own where :attr:`DesktopState.settled` is false: chance, of which replays know."""
 NEEDS = Limits(
     memory_bytes=4 * GIB, cpus=1.0, pids=1024, disk_bytes=GIB, inodes=50_000, shm_bytes=256 * MIB
 )  # fmt: skip
