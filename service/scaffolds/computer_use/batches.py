@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from service.domain.desktop import LOOKS, ActionType, Batch, DesktopAction, Picture, Settle, Shot, Size
+from service.domain.desktop import LOOKS, RESTLESS, ActionType, Batch, DesktopAction, Picture, Settle, Shot, Size
 from service.scaffolds.loops import DesktopOutcome
 
 SETTLE = Settle(quiet_s=0.6)
@@ -10,7 +10,6 @@ INTERRUPTED = (
     "The connection to the computer was lost while this was being done: some of it may have been done, and it was not "
     "done again. Look at the picture before you go on."
 )
-RESTLESS = "The picture had not come to rest: something on it still moves or loads."
 MAX_TEXT = 20_000
 
 
