@@ -10,6 +10,9 @@ for program in gpicview lxterminal mousepad openbox pcmanfm tint2 xpdf; do comma
 printf 'a,b\n1,ż\n' > a.csv
 soffice --headless --infilter=CSV:44,34,76 --convert-to xlsx a.csv > /dev/null
 python3 -c 'import zipfile; assert "ż" in zipfile.ZipFile("a.xlsx").read("xl/sharedStrings.xml").decode()'
+[ "$(xdg-mime query default text/csv)" = libreoffice-calc.desktop ]
+for entry in $(sed -n 's/^[^#=]*=//p' /etc/xdg/mimeapps.list | sort -u); do [ -e "/usr/share/applications/$entry" ]; done
+for entry in $(sed -n 's/^launcher_item_app = //p' /etc/xdg/tint2/tint2rc); do [ -e "$entry" ]; done
 fc-list | grep -q NotoSansCJK
 fc-list | grep -q NotoColorEmoji
 
