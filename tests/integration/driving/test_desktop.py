@@ -2,6 +2,8 @@
 
 import asyncio
 import io
+import os
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -168,3 +170,19 @@ async def test_a_stop_in_the_middle_of_a_drag_ends_the_run_typed(remote: Remote)
     problem = await asyncio.wait_for(acting, 40)
     assert problem["type"].endswith((":lease_lost", ":desktop_lost"))
     assert (await remote.end(run.id)).ended_because is EndedBecause.STOPPED
+
+
+async def test_the_command_saves_a_picture_and_never_over_another(remote: Remote, tmp_path: Path) -> None:
+    run = await begin(remote)
+    target = tmp_path / "now.png"
+    async with served(remote.app) as url:
+        env = {**os.environ, "WORKSTEAD_URL": url, "WORKSTEAD_TOKEN": remote.token}
+        argv = [sys.executable, "-c", "from workstead.cli.app import main; main()"]
+        argv += ["runs", "screenshot", run.id, "-o", str(target)]
+        codes = [
+            (await asyncio.to_thread(subprocess.run, argv, env=env, capture_output=True, timeout=60)).returncode
+            for _ in range(2)
+        ]
+    assert codes == [0, 1]
+    assert Image.open(io.BytesIO(target.read_bytes())).size == (1280, 800)
+    assert not await remote.stage.events(run.id, "desktop.action")
