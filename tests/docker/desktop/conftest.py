@@ -11,7 +11,7 @@ import pytest_asyncio
 from service.domain.limits import GIB, MIB, Limits
 from service.sandboxes.contract import Sandbox, SandboxSpec
 from service.sandboxes.docker.backend import DockerBackend
-from tests.docker.desktop.driver import INSIDE, Deskd, do, put_sources, shell, start
+from tests.docker.desktop.driver import INSIDE, Deskd, do, end, put_sources, shell, start
 
 LIMITS = Limits(memory_bytes=3 * GIB, disk_bytes=512 * MIB, inodes=40_000, shm_bytes=64 * MIB, pids=512)
 Events = Callable[[], Awaitable[list[dict[str, Any]]]]
@@ -59,7 +59,7 @@ async def probed(sandbox: Sandbox, deskd: Deskd, request: pytest.FixtureRequest)
 
     await events()
     yield events
-    await shell(sandbox, f"pkill -f {INSIDE}/probe.py; while pgrep -f {INSIDE}/probe.py; do sleep 0.05; done")
+    await end(sandbox, "probe.py")
     await deskd.done(do("release_all"))
 
 

@@ -95,6 +95,13 @@ async def start(sandbox: Sandbox, argv: Sequence[str]) -> None:
     assert done.code == 0, done.stderr
 
 
+async def end(sandbox: Sandbox, program: str, signal: str = "TERM") -> None:
+    """Kill a program of ours by its file's name, and wait until it is gone."""
+    # In brackets, so that the shell's own command line does not match.
+    pattern = f"[.]deskd/{program}"
+    await shell(sandbox, f"pkill -{signal} -f '{pattern}'; while pgrep -f '{pattern}'; do sleep 0.05; done")
+
+
 async def shell(sandbox: Sandbox, line: str) -> str:
     done = await sandbox.exec(["sh", "-c", line], env=SCREEN, timeout_s=60)
     return done.stdout.decode()

@@ -11,7 +11,7 @@ import pytest_asyncio
 from service.sandboxes.contract import Sandbox
 from service.sandboxes.docker.backend import DockerBackend
 from tests.docker.desktop.conftest import a_desktop
-from tests.docker.desktop.driver import INSIDE, Deskd, do, shell
+from tests.docker.desktop.driver import Deskd, Said, do, end, shell
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 DOWN = """
@@ -35,7 +35,7 @@ async def is_down(sandbox: Sandbox) -> str:
 
 
 async def gone(sandbox: Sandbox) -> None:
-    await shell(sandbox, f"while pgrep -f {INSIDE}/main.py; do sleep 0.05; done")
+    await shell(sandbox, "while pgrep -f '[.]deskd/main.py'; do sleep 0.05; done")
 
 
 async def test_a_second_deskd_finds_the_session(doomed: Sandbox) -> None:
@@ -51,22 +51,21 @@ async def test_a_second_deskd_finds_the_session(doomed: Sandbox) -> None:
     await second.close()
 
 
-@pytest.mark.parametrize("end", ["eof", "term", "kill"])
-async def test_nothing_stays_down_behind_a_deskd_that_ends(doomed: Sandbox, end: str) -> None:
+@pytest.mark.parametrize("how", ["EOF", "TERM", "KILL"])
+async def test_nothing_stays_down_behind_a_deskd_that_ends(doomed: Sandbox, how: str) -> None:
     deskd = await Deskd.open(doomed)
     await deskd.done(do("key_down", keys=["ctrl", "x"]), do("mouse_down", x=300, y=300))
     await deskd.say(
         "perform", actions=[do("drag", path=[{"x": 10 + n, "y": 10} for n in range(250)]), do("wait", seconds=90)]
     )
     assert await is_down(doomed) == "True True"
-    if end == "eof":
+    if how == "EOF":
         await deskd.close()
     else:
-        await shell(doomed, f"pkill -{end.upper()} -f {INSIDE}/main.py")
-    await gone(doomed)
-    if end == "kill":
+        await end(doomed, "main.py", how)
+    if how == "KILL":
         await (await Deskd.open(doomed)).close()
-        await gone(doomed)
+    await gone(doomed)
     assert await is_down(doomed) == "False False"
 
 
@@ -85,14 +84,15 @@ async def test_a_frame_that_makes_no_sense_is_the_last(doomed: Sandbox, said: by
 
 async def test_requests_that_make_no_sense_are_refused_one_by_one(doomed: Sandbox) -> None:
     deskd = await Deskd.open(doomed)
-    for fields in (
+    senseless: list[Said] = [
         {"actions": "all"},
         {"actions": [1]},
         {"actions": [do("wait")] * 65},
         {"actions": [], "settle": {"quiet_s": "soon"}},
         {"actions": [], "shot": {"format": "bmp"}},
         {"actions": [], "shot": {"size": {"width": 100_000, "height": 1}}},
-    ):
+    ]
+    for fields in senseless:
         number = await deskd.say("perform", **fields)
         head, body = await deskd.answer()
         assert (head["id"], head["error"]["type"], body) == (number, "bad_request", b"")

@@ -9,7 +9,7 @@ from PIL import Image
 
 from service.sandboxes.contract import Sandbox
 from tests.docker.desktop.conftest import Events
-from tests.docker.desktop.driver import INSIDE, Deskd, do, shell, start
+from tests.docker.desktop.driver import INSIDE, Deskd, do, end, shell, start
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 WHITE, RED = (255, 255, 255), (255, 0, 0)
@@ -88,7 +88,7 @@ async def test_a_caret_and_other_small_blinking_is_rest(deskd: Deskd, sandbox: S
         settled = await deskd.done(settle={"quiet_s": 1.2, "cap_s": 8})
         assert settled["state"]["settled"] is True
         assert settled["took_s"] < 5
-    await shell(sandbox, f"pkill -f {INSIDE}/blinking.py")
+    await end(sandbox, "blinking.py")
 
 
 async def test_what_moves_on_is_no_rest(deskd: Deskd, sandbox: Sandbox) -> None:
@@ -97,7 +97,7 @@ async def test_what_moves_on_is_no_rest(deskd: Deskd, sandbox: Sandbox) -> None:
     moving = await deskd.done(settle={"quiet_s": 0.4, "cap_s": 1.5})
     assert moving["state"]["settled"] is False
     assert 1.5 <= moving["took_s"] < 4
-    await shell(sandbox, f"pkill -f {INSIDE}/blinking.py")
+    await end(sandbox, "blinking.py")
 
 
 async def test_rest_begins_when_the_change_is_over(deskd: Deskd, sandbox: Sandbox) -> None:
@@ -107,7 +107,7 @@ async def test_rest_begins_when_the_change_is_over(deskd: Deskd, sandbox: Sandbo
     after, body = await deskd.perform(shot={"format": "png"})
     assert after
     assert picture(body).getpixel((500, 500)) == RED
-    await shell(sandbox, f"pkill -f {INSIDE}/blinking.py")
+    await end(sandbox, "blinking.py")
 
 
 async def test_an_abort_ends_the_wait_for_rest(deskd: Deskd, sandbox: Sandbox) -> None:
@@ -137,9 +137,11 @@ async def test_the_screen_takes_any_size_while_it_is_used(deskd: Deskd, size: tu
 
 async def test_windows_and_their_titles(deskd: Deskd, sandbox: Sandbox) -> None:
     title = "<title>żółw%20漢字</title>"
-    await deskd.done(do("navigate", text=f"data:text/html;charset=utf-8,{title}"), settle={"quiet_s": 0.5, "cap_s": 10})
-    head = await deskd.done(do("windows"))
-    assert head["state"]["title"] == "żółw 漢字 - Chromium"
+    head = await deskd.done(do("navigate", text=f"data:text/html;charset=utf-8,{title}"), do("windows"))
+    for _ in range(300):
+        if head["state"]["title"] == "żółw 漢字 - Chromium":
+            break
+        head = await deskd.done(do("wait", seconds=0.1), do("windows"))
     active = [window for window in head["state"]["windows"] if window["active"]]
     assert [(window["title"], window["program"].lower()) for window in active] == [("żółw 漢字 - Chromium", "chromium")]
     assert active[0]["width"] > 500
@@ -181,5 +183,5 @@ async def test_a_hostile_owner_of_the_clipboard(deskd: Deskd, sandbox: Sandbox, 
     began = time.monotonic()
     assert await deskd.refused(do("clipboard_read")) == word
     assert time.monotonic() - began < 8
-    await shell(sandbox, f"pkill -f {INSIDE}/copying.py")
+    await end(sandbox, "copying.py")
     assert await deskd.text(do("clipboard_write", text="ours"), do("clipboard_read")) == "ours"
