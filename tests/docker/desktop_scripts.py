@@ -191,3 +191,26 @@ print(json.dumps(sorted(set(path for path in asked if "example" in path))))
 kill("/usr/lib/chromium")
 until(lambda: titles() == ["panel"])
 """
+
+IMPOSTOR = """
+import socket, threading
+kill("Xtigervnc")
+until(lambda: not processes("Xtigervnc"))
+os.unlink("/tmp/.X11-unix/X1")
+listening = socket.socket(socket.AF_UNIX)
+listening.bind("/tmp/.X11-unix/X1")
+listening.listen()
+def lie():
+    while True:
+        caller = listening.accept()[0]
+        caller.sendall(bytes([1, 0, 11, 0, 0, 0, 255, 255]))
+        caller.close()
+threading.Thread(target=lie, daemon=True).start()
+try:
+    ensured()
+    said = "started"
+except session.SessionFailed as failed:
+    said = failed.type
+print(json.dumps(said))
+os.unlink("/tmp/.X11-unix/X1")
+"""

@@ -101,6 +101,11 @@ async def test_a_full_tmp_is_said(desktop: Sandbox) -> None:
     assert await inside(desktop, scripts.FULL_TMP) == ["tmp_full", ["panel"]]
 
 
+async def test_what_only_poses_as_a_server_is_no_screen(desktop: Sandbox) -> None:
+    await inside(desktop, "print(ensured())")
+    assert await inside(desktop, scripts.IMPOSTOR) == "x_server_gone"
+
+
 async def test_a_browser_that_ends_comes_back(backend: DockerBackend) -> None:
     async with (await desktop_bench(backend)).sandbox() as sandbox:
         seen = await inside(sandbox, scripts.BROWSER)

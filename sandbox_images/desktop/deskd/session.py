@@ -57,13 +57,20 @@ def ensure(surface: str, width: int, height: int) -> None:
         _prepare()
         _start_bus()
         _start_x(width, height)
-    with xscreen.opened(ENVIRONMENT["DISPLAY"]) as screen:
-        if not screen.managed():
-            screen.paint()
-            start(["openbox", "--config-file", "/etc/xdg/openbox/rc.xml", "--sm-disable"])
-            # A panel that comes up before the window manager sleeps for a second.
-            _until(screen.managed, _WINDOWS_READY_S, "window_manager_failed", "openbox does not manage the screen")
-        (_ensure_browser if surface == "browser" else _ensure_panel)(screen)
+    try:
+        with xscreen.opened(ENVIRONMENT["DISPLAY"]) as screen:
+            _ensure_windows(screen, surface)
+    except xscreen.GONE as error:
+        raise SessionFailed("x_server_gone", f"the X server went away: {error}"[:200]) from error
+
+
+def _ensure_windows(screen: "xscreen.Screen", surface: str) -> None:
+    if not screen.managed():
+        screen.paint()
+        start(["openbox", "--config-file", "/etc/xdg/openbox/rc.xml", "--sm-disable"])
+        # A panel that comes up before the window manager sleeps for a second.
+        _until(screen.managed, _WINDOWS_READY_S, "window_manager_failed", "openbox does not manage the screen")
+    (_ensure_browser if surface == "browser" else _ensure_panel)(screen)
 
 
 def answers() -> bool:

@@ -10,6 +10,8 @@ from Xlib.display import Display
 _WALL, _INK = 0x3B4252, 0xFFFFFF
 _LINE_PX = 20
 _ICONIC = 3
+GONE = (error.DisplayError, error.ConnectionClosedError, OSError)
+"""What a server that ends, or is none, makes of any question."""
 
 
 class Screen:
@@ -74,7 +76,7 @@ class Screen:
 
 @contextmanager
 def opened(name: str) -> Generator[Screen]:
-    """Give the screen of a display that answers; raises Xlib.error.DisplayError."""
+    """Give the screen of a display that answers. Raises one of :data:`GONE`, as every question may."""
     display = Display(name)
     try:
         yield Screen(display)
