@@ -1,7 +1,7 @@
 """Requests without what differs from one run to the next although nothing changed: what cassettes are matched by.
 
 Two lists, both here and nowhere else: fields that are left out per dialect, and kinds of text that are put as a word
-wherever they stand (a CLI's prompts name the day, its tools' results name times and process ids). Pictures: ``pictures``.
+wherever they stand (a CLI's prompts name the day, its tools' results name times and process ids). Pictures: ``pictures``, ``screens``.
 """
 
 import hashlib
@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from service.domain.models import Dialect
-from service.gateway.cassettes.pictures import without_pictures
+from service.gateway.cassettes.pictures import shows_a_screen, without_pictures
+from service.gateway.cassettes.screens import without_chance
 
 Pattern = tuple[str, ...]
 """A path into a body; ``*`` stands for any key or index."""
@@ -72,9 +73,11 @@ class Normaliser:
 
     def body(self, dialect: Dialect, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return a body without volatile fields, its volatile texts as words. ``body`` is not changed."""
-        return cast(
-            "dict[str, Any]", self._worded(_without(without_pictures(body, screen=self._screen), FIELDS[dialect]))
-        )
+        screen = self._screen or shows_a_screen(body)
+        put: Any = without_pictures(body, screen=screen)
+        if screen:
+            put = without_chance(put)
+        return cast("dict[str, Any]", self._worded(_without(put, FIELDS[dialect])))
 
     def _worded(self, value: Any) -> Any:
         if isinstance(value, str):

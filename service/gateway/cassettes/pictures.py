@@ -14,9 +14,10 @@ _FUNCTION = "computer"
 """Name of the plain function that stands for a computer tool where an API has none."""
 
 
-def without_pictures(body: Mapping[str, Any], *, screen: bool = False) -> dict[str, Any]:
-    """Return a body with every picture put as a word. ``body`` is not changed. ``screen``: they show one in any case."""
-    return cast("dict[str, Any]", _put(body, screen or shows_a_screen(body)))
+def without_pictures(body: Mapping[str, Any], *, screen: bool) -> dict[str, Any]:
+    """Return a body with every picture put as its digest, or, where they show a ``screen``, as a word. ``body`` is not
+    changed."""
+    return cast("dict[str, Any]", _put(body, screen))
 
 
 def shows_a_screen(body: Mapping[str, Any]) -> bool:
