@@ -1,113 +1,99 @@
-"""What a script sees of a picture is the same in each API's words for it."""
+"""Steps of a scripted model that wait for what the picture shows."""
 
 import base64
 import io
-import random
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from PIL import Image
 
 from service.domain.errors import Invalid
-from service.models.scripted.endpoints import find
+from service.models.scripted.conversation import Request
 from service.models.scripted.looking import shows
-from service.models.scripted.scenario import Action, Computer, Pixel, Scenario, Step
+from service.models.scripted.scenario import Action, Computer, Pixel, Scenario
 from service.models.scripted.script import MOST_WAITS, reply
-from service.models.scripted.values import mapping
 
-HERE, ELSEWHERE = Pixel(x=40, y=10, rgb=(10, 200, 30)), Pixel(x=3, y=3, rgb=(10, 200, 30))
-
-
-def noisy(kind: Literal["PNG", "WEBP", "JPEG"]) -> bytes:
-    """Return a picture whose base64 has characters of both alphabets; it has a green square."""
-    picture = Image.frombytes("RGB", (64, 32), random.Random(7).randbytes(64 * 32 * 3))
-    picture.paste((10, 200, 30), (32, 0, 64, 32))
-    written = io.BytesIO()
-    picture.save(written, kind, **({"lossless": True} if kind == "WEBP" else {}))
-    return written.getvalue()
+RED, BLUE = (250, 3, 7), (4, 1, 255)
+SEES_RED = [Pixel(x=3, y=2, rgb=(255, 0, 0))]
+VOCABULARY = "anthropic.20251124"
 
 
-def body(data: str, style: str) -> dict[str, Any]:
-    if style == "url":
-        return {"input": [{"output": {"image_url": f"data:image/png;base64,{data}"}}]}
-    return {"contents": [{"parts": [{"functionResponse": {"parts": [{"inline_data": {"data": data}}]}}]}]}
+def picture(colour: tuple[int, int, int], format: str = "PNG", *, urlsafe: bool = False) -> str:
+    file = io.BytesIO()
+    Image.new("RGB", (8, 8), colour).save(file, format, **({"lossless": True} if format == "WEBP" else {}))
+    encode = base64.urlsafe_b64encode if urlsafe else base64.b64encode
+    return encode(file.getvalue()).decode()
 
 
-@pytest.mark.parametrize("kind", ["PNG", "WEBP", "JPEG"])
-@pytest.mark.parametrize("style", ["url", "gemini"])
-def test_both_alphabets_of_base64_are_read(kind: Literal["PNG", "WEBP", "JPEG"], style: str) -> None:
-    encode = base64.b64encode if style == "url" else base64.urlsafe_b64encode
-    data = encode(noisy(kind)).decode()
-    assert set(data) & ({"+", "/"} if style == "url" else {"-", "_"})
-    assert shows(body(data, style), [HERE])
-    assert not shows(body(data, style), [ELSEWHERE])
-    assert not shows(body(data, style), [Pixel(x=4000, y=1, rgb=(0, 0, 0))])
+@pytest.mark.parametrize("format", ["PNG", "WEBP", "JPEG"])
+@pytest.mark.parametrize("urlsafe", [False, True])
+def test_the_last_picture_counts_in_every_dialects_place_for_it(format: str, urlsafe: bool) -> None:
+    red, blue = (picture(colour, format, urlsafe=urlsafe) for colour in (RED, BLUE))
+    for before, last, expected in ((blue, red, True), (red, blue, False)):
+        bodies: list[dict[str, Any]] = [
+            {"messages": [{"source": {"data": before}}, {"content": [{"source": {"data": last}}]}, {"text": "go on"}]},
+            {"input": [{"image_url": f"data:image/x;base64,{one}"} for one in (before, last)]},
+            {"contents": [{"parts": [{"inlineData": {"data": one}}]} for one in (before, last)]},
+        ]
+        assert [shows(body, SEES_RED) for body in bodies] == [expected] * 3
 
 
-def test_the_last_picture_counts_and_none_shows_nothing() -> None:
-    black = io.BytesIO()
-    Image.new("RGB", (64, 32)).save(black, "PNG")
-    first, last = (base64.b64encode(data).decode() for data in (noisy("PNG"), black.getvalue()))
-    both = {"input": [*body(first, "url")["input"], *body(last, "url")["input"]]}
-    assert not shows(both, [HERE])
-    assert not shows({"input": "nothing"}, [HERE])
-    assert shows({"input": "nothing"}, [])
+def test_no_picture_shows_nothing_and_nothing_is_always_shown() -> None:
+    assert not shows({"messages": []}, SEES_RED)
+    assert shows({"messages": []}, [])
+    assert not shows({"data": picture(RED)}, [Pixel(x=8, y=0, rgb=(255, 0, 0))])
 
 
-def test_a_picture_that_cannot_be_read_is_said() -> None:
+def test_a_broken_picture_is_said() -> None:
     with pytest.raises(Invalid, match="cannot be read"):
-        shows(body("iVBORw0KGgoAAAA=", "url"), [HERE])
+        shows({"data": picture(RED)[:40]}, SEES_RED)
 
 
-def _says(*texts: str, **fields: Any) -> Action:
-    return Action(computer=Computer(payloads={VOCABULARY: [{"action": "type", "text": t} for t in texts]}, **fields))
+def step(word: str, **fields: Any) -> Action:
+    return Action(computer=Computer(payloads={VOCABULARY: [{"action": word}]}, **fields))
 
 
-VOCABULARY = "anthropic.20250124"
-LOOK = {VOCABULARY: [{"action": "screenshot"}]}
+WAIT = {VOCABULARY: [{"action": "wait"}]}
 
 
-class Watched:
-    """A conversation about a screen that a test paints."""
-
-    def __init__(self, **fields: Any) -> None:
-        steps: list[Step] = [_says("open"), _says("write", sees=[HERE], meanwhile=LOOK, **fields)]
-        self._scenario = Scenario(name="watched", steps=steps)
-        self._content: list[dict[str, Any]] = []
-
-    def does(self, rgb: tuple[int, int, int]) -> list[str]:
-        """Answer a request whose last picture has this colour."""
-        painted = io.BytesIO()
-        Image.new("RGB", (64, 32), rgb).save(painted, "PNG")
-        source = {"type": "base64", "data": base64.b64encode(painted.getvalue()).decode()}
-        content = [*self._content, {"type": "image", "source": source}]
-        tools = [{"type": "computer_20250124", "name": "computer"}]
-        endpoint = find("/v1/messages")
-        assert endpoint is not None
-        request = endpoint.read({"tools": tools, "messages": [{"role": "user", "content": content}]})
-        uses = reply(self._scenario, request).uses
-        self._content += [{"type": "tool_result", "tool_use_id": use.id} for use in uses]
-        assert len({one["tool_use_id"] for one in self._content}) == len(self._content)
-        return [str(mapping(use.arguments).get("text", "look")) for use in uses]
+def asked(scenario: Scenario, colour: tuple[int, int, int], results: list[str]) -> tuple[str, str]:
+    """Return word and id of the call that is answered."""
+    body = {"data": picture(colour)}
+    request = Request(
+        model="m", streaming=False, computers=[VOCABULARY], results=results, answers=len(results), body=body
+    )
+    (use,) = reply(scenario, request).uses
+    assert isinstance(use.arguments, dict)
+    return str(use.arguments["action"]), use.id
 
 
-GREEN, BLACK = (10, 200, 30), (0, 0, 0)
+def played(scenario: Scenario, colours: list[tuple[int, int, int]]) -> list[str]:
+    words: list[str] = []
+    results: list[str] = []
+    for colour in colours:
+        word, id_ = asked(scenario, colour, results)
+        words.append(word)
+        results.append(id_)
+    return words
 
 
-def test_a_step_comes_when_its_picture_does() -> None:
-    watched = Watched()
-    assert [watched.does(rgb) for rgb in (BLACK, BLACK, BLACK, BLACK, BLACK)] == [["open"], *[["look"]] * 4]
-    assert watched.does(GREEN) == ["write"]
-    assert watched.does(BLACK) == []
+def test_a_step_waits_until_it_sees_and_then_goes_on() -> None:
+    scenario = Scenario(name="s", steps=[step("one"), step("two", sees=SEES_RED, meanwhile=WAIT), step("three")])
+    assert played(scenario, [BLUE, BLUE, BLUE, BLUE, BLUE, RED, BLUE]) == ["one", *["wait"] * 4, "two", "three"]
 
 
-def test_the_step_before_is_done_again_where_that_was_wanted() -> None:
-    watched = Watched(again=True)
-    assert [watched.does(BLACK)[0] for _ in range(7)] == ["open", "look", "look", "open", "look", "look", "open"]
+def test_the_step_before_is_done_again_at_every_third_time() -> None:
+    scenario = Scenario(name="s", steps=[step("one"), step("two", sees=SEES_RED, meanwhile=WAIT, again=True)])
+    words = played(scenario, [BLUE] * 7 + [RED])
+    assert words == ["one", "wait", "wait", "one", "wait", "wait", "one", "two"]
 
 
-def test_waiting_has_an_end() -> None:
-    watched = Watched()
-    assert [watched.does(BLACK)[0] for _ in range(1 + MOST_WAITS)][-1] == "look"
-    with pytest.raises(Invalid, match="waited 30 times"):
-        watched.does(BLACK)
+def test_what_never_comes_is_refused() -> None:
+    scenario = Scenario(name="s", steps=[step("one"), step("two", sees=SEES_RED, meanwhile=WAIT)])
+    with pytest.raises(Invalid, match=f"waited {MOST_WAITS} times"):
+        played(scenario, [BLUE] * (MOST_WAITS + 2))
+
+
+def test_a_step_that_looks_says_what_it_does_meanwhile() -> None:
+    with pytest.raises(ValueError, match="meanwhile"):
+        step("one", sees=SEES_RED)
