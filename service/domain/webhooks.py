@@ -21,6 +21,8 @@ _GROWTH = 4
 
 class HookEvent(StrEnum):
     RUN_RUNNING = "run.running"
+    RUN_AWAITING = "run.awaiting_confirmation"
+    """A person is to decide: ``/v1/runs/{id}/confirmations``."""
     RUN_HELD = "run.held"
     RUN_DONE = "run.done"
     GRADING_DONE = "grading.done"

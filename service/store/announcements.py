@@ -16,7 +16,13 @@ from service.store.notifications import WEBHOOKS
 
 BACKLOG = 10_000
 """Deliveries of one webhook that may wait; what comes on top is dead at once (``backlog_full``)."""
-OF_PHASE = {Phase.RUNNING: HookEvent.RUN_RUNNING, Phase.HELD: HookEvent.RUN_HELD, Phase.DONE: HookEvent.RUN_DONE}
+OF_PHASE = {
+    Phase.RUNNING: HookEvent.RUN_RUNNING,
+    Phase.AWAITING_CONFIRMATION: HookEvent.RUN_AWAITING,
+    Phase.HELD: HookEvent.RUN_HELD,
+    Phase.DONE: HookEvent.RUN_DONE,
+}
+_WAITED = frozenset({Phase.AWAITING_CONFIRMATION, Phase.PAUSED})
 
 
 def _rfc3339(time: str) -> str:
@@ -64,10 +70,13 @@ _OF_ANYTHING = text(
 ).bindparams(bindparam("labels", type_=JSONB), bindparam("data", type_=JSONB))  # fmt: skip
 
 
-async def announce_phase(tx: Tx, run_id: str, phase: Phase) -> None:
-    """Tell of the phase that the run has just entered, if it is one that webhooks are told of."""
+async def announce_phase(tx: Tx, run_id: str, before: Phase, phase: Phase) -> None:
+    """Tell of the phase that the run has just entered, if it is one that webhooks are told of.
+
+    A run that goes on after it waited is no news.
+    """
     event = OF_PHASE.get(phase)
-    if event is not None:
+    if event is not None and not (phase is Phase.RUNNING and before in _WAITED):
         await tx.execute(_OF_RUN, {"run_id": run_id, "type": event.value, "message_id": new_id("msg")})
 
 

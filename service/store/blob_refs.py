@@ -54,12 +54,6 @@ async def project_sizes(tx: Tx, project_id: str, digests: Iterable[str], *, hold
     return {row.digest: row.size_bytes for row in await tx.execute(query)} if wanted else {}
 
 
-async def size_of(tx: Tx, owner_kind: str, owner_id: str, digest: str) -> int | None:
-    """Return the size of a blob that the owner needs; null: it needs no such blob."""
-    owned = tuple_(blob_refs.c.digest, blob_refs.c.owner_kind, blob_refs.c.owner_id) == (digest, owner_kind, owner_id)
-    return (await tx.execute(select(blob_refs.c.size_bytes).where(owned).limit(1))).scalar_one_or_none()
-
-
 async def owned_size(tx: Tx, owner_kind: str, owner_id: str, digest: str) -> int | None:
     """Return the bytes of a blob that this owner needs; None: it needs no such blob."""
     owned = (blob_refs.c.owner_kind == owner_kind, blob_refs.c.owner_id == owner_id, blob_refs.c.digest == digest)

@@ -30,7 +30,7 @@ async def change_phase(tx: Tx, run: RowMapping, phase: Phase, **columns: Any) ->
         payload["hold"] = changed["hold"]
     await append_own(tx, changed, EventType.RUN_PHASE, payload)
     if phase is not Phase.RUNNING or run["phase"] not in _BREAKS:
-        await announce_phase(tx, run["id"], phase)
+        await announce_phase(tx, run["id"], run["phase"], phase)
     await notify(tx, RUNS, f"{run['id']} {phase}")
     if phase is Phase.QUEUED:
         await notify(tx, QUEUE, run["id"])

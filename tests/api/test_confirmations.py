@@ -21,6 +21,7 @@ async def decide(tenant: Tenant, run_id: str, id: str, decision: str, status: in
 
 
 async def test_a_decision_is_made_once_and_the_run_goes_on(tenant: Tenant) -> None:
+    hook = await tenant.post("/v1/webhooks", {"url": "https://hooks.example.com/in", "events": ["*"]})
     run = await tenant.run()
     id = await asks(tenant, await tenant.start(run["id"]))
     assert (await tenant.get(f"/v1/runs/{run['id']}"))["phase"] == "awaiting_confirmation"
@@ -40,6 +41,8 @@ async def test_a_decision_is_made_once_and_the_run_goes_on(tenant: Tenant) -> No
     assert problem["type"] == "urn:workstead:problem:already_decided"
     events = (await tenant.get(f"/v1/runs/{run['id']}/events?types=confirmation"))["data"]
     assert [e["payload"]["state"] for e in events] == ["pending", "acknowledged"]
+    told = (await tenant.get(f"/v1/webhooks/{hook['id']}/deliveries"))["data"]
+    assert sorted(d["type"] for d in told) == ["run.awaiting_confirmation", "run.running"]  # going on is no news
 
 
 async def test_it_goes_on_when_nothing_is_pending(tenant: Tenant) -> None:

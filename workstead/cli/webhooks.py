@@ -19,7 +19,10 @@ DeliveryId = Annotated[str, typer.Argument(help="Delivery, as listed", show_defa
 Url = Annotated[str, typer.Argument(help="https URL on a public address", show_default=False)]
 Events = Annotated[
     list[str] | None,
-    typer.Option("--event", help="run.running, run.held, run.done, grading.done, operation.done; default: all"),
+    typer.Option(
+        "--event",
+        help="run.running, run.awaiting_confirmation, run.held, run.done, grading.done, operation.done; default: all",
+    ),
 ]
 Labels = Annotated[list[str] | None, typer.Option("--label", help="Only of what bears KEY=VALUE; repeatable")]
 Note = Annotated[str, typer.Option("--note", help="What it is for")]

@@ -32,7 +32,7 @@ class NewWebhook(BaseModel):
     url: Url
     """https, on a public address."""
     events: Events
-    """run.running | run.held | run.done | grading.done | operation.done | *"""
+    """run.running | run.awaiting_confirmation | run.held | run.done | grading.done | operation.done | *"""
     labels: LABELS = Field(default_factory=dict[str, str])
     """Only what has all of these labels."""
     note: Note = ""

@@ -7,7 +7,7 @@ from service.desktop.vocabularies.contract import Reading
 from service.domain.desktop import MAX_ACTIONS, Batch, Picture, SafetyCheck, Shot, Size
 from service.domain.errors import Invalid
 from service.models.messages import ComputerTool, Image, ToolCall, ToolResult
-from service.scaffolds.computer_use.batches import batch_of, seen, told
+from service.scaffolds.computer_use.batches import SETTLE, batch_of, seen, told
 from service.scaffolds.computer_use.pictures import reference
 from service.scaffolds.computer_use.speaking import Speech
 from service.scaffolds.loops import DesktopOutcome, LoopConfirmations, LoopDesktop, LoopJob
@@ -64,7 +64,7 @@ class ScreenTool:
 
     async def first(self) -> list[Image]:
         """Return the picture that the work begins with; none if there is none to be had. Raises as :meth:`perform`."""
-        outcome = await self._do("first", Batch(shot=Shot(size=self._scaled())), "")
+        outcome = await self._do("first", Batch(settle=SETTLE, shot=Shot(size=self._scaled())), "")
         return [] if outcome.picture is None else [reference(outcome.picture)]
 
     async def perform(self, call: ToolCall, key: str) -> ToolResult:

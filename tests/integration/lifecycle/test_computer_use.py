@@ -136,7 +136,7 @@ async def test_it_works_on_the_screen_and_is_graded(worker: Worker, dialect: str
     assert attempt.provenance["surface"] == "desktop"
     assert (attempt.provenance["environment_asked"], attempt.provenance["vocabulary"]) == ("base", SPOKEN[dialect])
     async with stage.db.reading() as tx:
-        size = await blob_refs.size_of(tx, blob_refs.PICTURE, run_id, type_["after"]["sha256"])
+        size = await blob_refs.owned_size(tx, blob_refs.PICTURE, run_id, type_["after"]["sha256"])
     assert size == type_["after"]["size_bytes"] == len(stage.blobs.read_bytes(type_["after"]["sha256"]))
     calls = {e.payload["id"] for e in await stage.events(run_id, "tool.call")}
     assert (
