@@ -204,7 +204,10 @@ class DesktopSession:
             for frame in frames:
                 self._take(*frame)
             while True:
-                for frame in self._feed(await self._piece()):
+                piece = await self._piece()
+                if not self._answers:  # also half a frame of 24 MiB that never ends
+                    raise DesktopLost(BAD_ANSWER, "it speaks unasked")
+                for frame in self._feed(piece):
                     self._take(*frame)
         except ToolFailed as error:
             await self._lose(DesktopLost(LOST, error.detail))

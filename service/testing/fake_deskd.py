@@ -78,6 +78,13 @@ def _lie(request: dict[str, Any]) -> None:
     send({"id": request["id"], "state": {"width": 8, "height": 8}, "results": [], "images": [picture]}, data)
 
 
+def _go_on(request: dict[str, Any]) -> None:
+    """Answer, and when that was heard begin a frame that nobody asked for."""
+    send({"id": request["id"], "error": {"type": "internal", "detail": "more follows"}})
+    threading.Event().wait(0.2)
+    raw(SIZES.pack(2, 1 << 20))
+
+
 MISDEEDS: dict[str, Callable[[dict[str, Any]], object]] = {
     "!die": lambda _: os._exit(9),
     "!hang": lambda _: threading.Event().wait(),
@@ -86,6 +93,7 @@ MISDEEDS: dict[str, Callable[[dict[str, Any]], object]] = {
     "!giant": lambda _: raw(SIZES.pack(2, (1 << 32) - 1) + b"{}"),
     "!imposter": _impersonate,
     "!lie": _lie,
+    "!chatter": _go_on,
     "!fault": lambda request: send({"id": request["id"], "error": {"type": "internal", "detail": "as it was told"}}),
 }
 

@@ -106,6 +106,16 @@ async def test_whoever_breaks_the_rules_is_closed_and_another_is_opened(
     assert seen.state.title == "kept"  # the screen outlives its server; what was lost is not repeated
 
 
+async def test_whoever_speaks_unasked_is_closed_at_its_first_byte(sandbox: Sandbox, desktops: Desktops) -> None:
+    session = await desktops.of(sandbox, OPENING)
+    assert (await session.perform(batch(typed("!chatter")))).error == "internal"
+    async with asyncio.timeout(20):
+        while session.lost is None:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.02)
+    assert session.lost.type == "bad_answer"
+    assert (await session.perform(LOOK)).error == "bad_answer"
+
+
 async def test_a_batch_over_its_time_ends_the_session(
     sandbox: Sandbox, desktops: Desktops, monkeypatch: pytest.MonkeyPatch
 ) -> None:
