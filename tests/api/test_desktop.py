@@ -151,7 +151,6 @@ async def test_a_repeated_call_is_answered_from_the_record(driving: Driving) -> 
     assert len(await driving.events("desktop.action")) == 1
 
 
-@pytest.mark.fault(29)
 async def test_a_batch_that_a_worker_died_over_is_not_done_again(driving: Driving) -> None:
     driving.worker.gate = asyncio.Event()
     driving.worker.away = 1

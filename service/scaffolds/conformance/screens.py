@@ -7,16 +7,11 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from service.desktop.vocabularies.registry import names, vocabulary
-from service.domain.desktop import HEIGHT, WIDTH, DesktopAction, Size
-from service.domain.errors import Invalid
 from service.models.scripted.scenario import Action, Computer, Payloads, Pixel, Scenario, Step
 from service.models.scripted.shipped import OUTPUT, REPORT, SUMMARY
+from service.scaffolds.conformance.telling import WAIT, told
 
-_SCREEN = Size(width=WIDTH, height=HEIGHT)
 _LOOK: dict[str, Any] = {"type": "screenshot"}
-_WAIT: dict[str, Any] = {"type": "wait", "seconds": 2.0}
-"""The one length that every vocabulary with a wait can say."""
 _TERMINAL: dict[str, Any] = {"type": "click", "x": 210, "y": 780}
 _PANEL = Pixel(x=640, y=780, rgb=(43, 48, 59))
 _OPEN = Pixel(x=800, y=500, rgb=(0, 0, 0))
@@ -40,10 +35,10 @@ def desktop_scenarios() -> Sequence[Scenario]:
         _step([_TERMINAL], _PANEL),
         _step(_typed(f"mkdir -p {OUTPUT}; printf '{_escaped(REPORT)}' > {OUTPUT}/report.csv"), _OPEN),
         _step(_typed(f"printf '{_escaped(SUMMARY)}' > {OUTPUT}/summary.md")),
-        _step([_WAIT]),
+        _step([WAIT]),
     ]
     unknown: list[Step] = [Action(computer=Computer(payloads=_UNKNOWN))]
-    hold: list[Step] = [_step([_TERMINAL]), *[_step([_WAIT])] * 3]
+    hold: list[Step] = [_step([_TERMINAL]), *[_step([WAIT])] * 3]
     return (
         Scenario(name="conformance-desktop", steps=work),
         Scenario(name="conformance-desktop-unknown", steps=[*unknown, *work]),
@@ -52,7 +47,7 @@ def desktop_scenarios() -> Sequence[Scenario]:
 
 
 def _step(actions: Sequence[dict[str, Any]], *sees: Pixel) -> Action:
-    return Action(computer=Computer(payloads=_told(actions), sees=list(sees), meanwhile=_told([_WAIT]) if sees else {}))
+    return Action(computer=Computer(payloads=told(actions), sees=list(sees), meanwhile=told([WAIT]) if sees else {}))
 
 
 def _typed(line: str) -> Sequence[dict[str, Any]]:
@@ -61,16 +56,3 @@ def _typed(line: str) -> Sequence[dict[str, Any]]:
 
 def _escaped(text: str) -> str:
     return text.replace("\n", "\\n")
-
-
-def _told(actions: Sequence[dict[str, Any]]) -> Payloads:
-    meant = [DesktopAction.model_validate(action) for action in actions]
-    return {name: said for name in names() if (said := _said(name, meant)) is not None}
-
-
-def _said(name: str, actions: Sequence[DesktopAction]) -> list[dict[str, Any]] | None:
-    words = vocabulary(name)
-    try:
-        return [dict(words.write(action, words.space(_SCREEN), _SCREEN)) for action in actions]
-    except Invalid:
-        return None
