@@ -11,7 +11,7 @@ from tests.journeys.stack import Stack, stack, wait_until
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
-def _cpu_s(running: Stack) -> float:
+def cpu_s(running: Stack) -> float:
     """Return CPU seconds so far of the supervisor and all below it, PostgreSQL's backends included."""
     root, total = running.pid("supervisor"), 0
     parents: dict[int, int] = {}
@@ -31,9 +31,9 @@ def _cpu_s(running: Stack) -> float:
 
 
 def _share(running: Stack, seconds: float) -> float:
-    before, started = _cpu_s(running), time.monotonic()
+    before, started = cpu_s(running), time.monotonic()
     time.sleep(seconds)
-    return (_cpu_s(running) - before) / (time.monotonic() - started)
+    return (cpu_s(running) - before) / (time.monotonic() - started)
 
 
 def idle(seconds: float = 60) -> Result:
