@@ -9,12 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from demo.desktop.scripts import PRICE_UPDATE, WAIT, Step
-from service.desktop.vocabularies.registry import names, vocabulary
-from service.domain.desktop import HEIGHT, WIDTH, DesktopAction, Size
-from service.domain.errors import Invalid
 from service.models.scripted.scenario import Action, Computer, Pixel, Scenario
-
-SCREEN = Size(width=WIDTH, height=HEIGHT)
+from service.scaffolds.conformance.telling import told
 
 
 def scenario(name: str, steps: Sequence[Step], **fields: Any) -> Scenario:
@@ -24,22 +20,8 @@ def scenario(name: str, steps: Sequence[Step], **fields: Any) -> Scenario:
 
 def _computer(step: Step) -> Computer:
     sees = [Pixel(x=x, y=y, rgb=(red, green, blue)) for x, y, red, green, blue in step.sees]
-    waiting = _payloads([WAIT]) if sees else {}
-    return Computer(payloads=_payloads(step.actions), sees=sees, meanwhile=waiting, again=step.again)
-
-
-def _payloads(actions: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    meant = [DesktopAction.model_validate(action) for action in actions]
-    told = [name for name in names() if not name.startswith("osworld.")]
-    return {name: said for name in told if (said := _said(name, meant)) is not None}
-
-
-def _said(name: str, actions: Sequence[DesktopAction]) -> list[dict[str, Any]] | None:
-    words = vocabulary(name)
-    try:
-        return [dict(words.write(action, words.space(SCREEN), SCREEN)) for action in actions]
-    except Invalid:
-        return None
+    waiting = told([WAIT]) if sees else {}
+    return Computer(payloads=told(step.actions), sees=sees, meanwhile=waiting, again=step.again)
 
 
 def toml(made: Scenario) -> str:
