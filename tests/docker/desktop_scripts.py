@@ -3,7 +3,7 @@
 SETUP = """
 import json, os, subprocess, sys, time
 sys.path.insert(0, "/usr/local/lib/deskd")
-import session, xscreen
+import launching, session, xscreen, xserver
 from Xlib import X, Xatom
 from Xlib.display import Display
 from Xlib.protocol import event
@@ -66,7 +66,7 @@ def facts(process):
     status = dict(line.split(":", 1) for line in open(f"/proc/{process}/status"))
     return {"spaces": [os.readlink(f"/proc/{process}/ns/{n}") for n in ("user", "pid", "net")],
             "ids": len(status["NSpid"].split()), "seccomp": int(status["Seccomp"]), "filters": int(status["Seccomp_filters"])}
-session.start(["chromium", "data:text/html,<title>here</title>"])
+launching.start(["chromium", "data:text/html,<title>here</title>"])
 until(lambda: any("here" in title for title in titles()))
 browser = [p for p in processes("/usr/lib/chromium/chromium ") if "--type=" not in open(f"/proc/{p}/cmdline").read()][0]
 renderers = processes("--type=renderer")
@@ -78,7 +78,7 @@ until(lambda: titles() == ["panel"])
 
 OFFICE = """
 def shown(kind, word):
-    session.start(["soffice", f"--{kind}"])
+    launching.start(["soffice", f"--{kind}"])
     until(lambda: any(word in title for title in titles()))
     time.sleep(1.5)  # a dialog of the first start comes after its window
     seen = titles()
@@ -92,7 +92,7 @@ print(json.dumps([shown(kind, word) for kind, word in kinds]))
 NEW_SERVER = """
 before = processes("Xtigervnc")
 kill("Xtigervnc")
-until(lambda: not session.answers())
+until(lambda: not xserver.answers())
 took = ensured()
 os.kill(processes("Xtigervnc")[0], 19)
 frozen = ensured()
@@ -102,7 +102,7 @@ print(json.dumps({"took": took, "frozen": frozen, "same": before == processes("X
 
 FULL_TMP = """
 kill("Xtigervnc")
-until(lambda: not session.answers())
+until(lambda: not xserver.answers())
 with open("/tmp/full", "wb") as file:
     try:
         while True: file.write(bytes(1 << 20))
@@ -110,7 +110,7 @@ with open("/tmp/full", "wb") as file:
 try:
     ensured()
     said = "started"
-except session.SessionFailed as failed:
+except launching.SessionFailed as failed:
     said = failed.type
 os.unlink("/tmp/full")
 ensured()
@@ -163,7 +163,7 @@ while time.monotonic() < end and not said:
     time.sleep(0.05)
 calm = time.monotonic()
 until(lambda: time.monotonic() - calm > 3)
-print(json.dumps({"starts": starts, "said": said, "still": len(processes("/usr/lib/chromium/chromium ")), "answers": session.answers(),
+print(json.dumps({"starts": starts, "said": said, "still": len(processes("/usr/lib/chromium/chromium ")), "answers": xserver.answers(),
     "again": ensured("browser")}))
 """
 
@@ -184,7 +184,7 @@ class Proxy(http.server.BaseHTTPRequestHandler):
 proxy = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
 threading.Thread(target=proxy.serve_forever, daemon=True).start()
 os.environ["HTTPS_PROXY"] = f"http://127.0.0.1:{proxy.server_port}"
-session.start(["chromium", "http://shop.example/", "https://bank.example/"])
+launching.start(["chromium", "http://shop.example/", "https://bank.example/"])
 until(lambda: any(path.startswith("http://shop.example") for path in asked) and "bank.example:443" in asked)
 until(lambda: any("by the proxy" in title or "bank.example" in title for title in titles()))
 print(json.dumps(sorted(set(path for path in asked if "example" in path))))
@@ -209,7 +209,7 @@ threading.Thread(target=lie, daemon=True).start()
 try:
     ensured()
     said = "started"
-except session.SessionFailed as failed:
+except launching.SessionFailed as failed:
     said = failed.type
 print(json.dumps(said))
 os.unlink("/tmp/.X11-unix/X1")

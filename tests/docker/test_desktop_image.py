@@ -142,6 +142,6 @@ async def test_session_chromium_and_office_on_gvisor(backend: DockerBackend) -> 
         assert (await inside(sandbox, scripts.READY))["titles"] == ["panel"]
         started = 'until(lambda: [t for t in titles() if "here" in t], 120)'
         page = "data:text/html,<title>here</title>"
-        assert await inside(sandbox, f'session.start(["chromium", "{page}"])\nprint(json.dumps({started}))')
-        office = 'session.start(["soffice", "--calc"])\nprint(json.dumps(until(lambda: [t for t in titles() if "Calc" in t], 120)))'
+        assert await inside(sandbox, f'launching.start(["chromium", "{page}"])\nprint(json.dumps({started}))')
+        office = 'launching.start(["soffice", "--calc"])\nprint(json.dumps(until(lambda: [t for t in titles() if "Calc" in t], 120)))'
         assert await inside(sandbox, office)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import session
 import xscreen
+import xserver
+from launching import ENVIRONMENT, RUNTIME, SessionFailed, start
 from restarts import MOST_STARTS, WITHIN_S, Pace
 
 BROWSER = ("chromium", "--start-maximized", "about:blank")
@@ -24,10 +25,10 @@ _GIVEN_UP = (
 def keep() -> None:
     """Run the browser for as long as there is a screen."""
     pace = Pace()
-    while session.answers():
+    while xserver.answers():
         pace.started(time.monotonic())
-        with suppress(session.SessionFailed):  # counted like one that ended at once
-            _watch(session.start(BROWSER))
+        with suppress(SessionFailed):  # counted like one that ended at once
+            _watch(start(BROWSER))
         now = time.monotonic()
         if pace.exhausted(now):
             _say(_GIVEN_UP)
@@ -37,22 +38,22 @@ def keep() -> None:
 
 def _watch(browser: "subprocess.Popen[bytes]") -> None:
     """Wait for its end; a window that was made an icon comes back, for there is no panel to call it back from."""
-    while session.answers():
+    while xserver.answers():
         with suppress(subprocess.TimeoutExpired):
             browser.wait(_LOOK_S)
             return
-        with xscreen.opened(session.ENVIRONMENT["DISPLAY"]) as screen:
+        with xscreen.opened(ENVIRONMENT["DISPLAY"]) as screen:
             screen.restore("chromium")
 
 
 def _say(lines: tuple[str, ...]) -> None:
-    if session.answers():
-        with xscreen.opened(session.ENVIRONMENT["DISPLAY"]) as screen:
+    if xserver.answers():
+        with xscreen.opened(ENVIRONMENT["DISPLAY"]) as screen:
             screen.paint(lines)
 
 
 def main() -> None:
-    with (session.RUNTIME / "keeper.lock").open("ab") as lock:
+    with (RUNTIME / "keeper.lock").open("ab") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
