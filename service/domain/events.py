@@ -55,7 +55,8 @@ class EventType(StrEnum):
     """A step of our own loop as it happened, so that a successor need not repeat it. payload: step, kind, value"""
     DESKTOP_ACTION = "desktop.action"
     """A batch on the run's screen. payload: id, by (loop | remote | person), actions (unified, each with raw), results,
-    before, after, images (pictures: sha256, format, width, height, size_bytes), title, error, took_s"""
+    before, after, images (pictures: sha256, format, width, height, size_bytes), title, windows?, error, detail?, interrupted?,
+    took_s; of remote drivers and people also state, checks, ending"""
     CONFIRMATION = "confirmation"
     """payload: id, state (pending | acknowledged | denied), by, checks, intent"""
     VIEW = "desktop.view"
