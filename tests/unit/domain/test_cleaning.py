@@ -27,7 +27,7 @@ def test_any_bytes_become_storable_text(data: bytes) -> None:
 def test_any_payload_becomes_storable_json(payload: dict[str, Any]) -> None:
     encoded = encode_payload(payload)
     value = json.loads(encoded, parse_constant=pytest.fail)
-    assert b"\\u0000" not in encoded
+    assert b"\\u0000" not in encoded.replace(b"\\\\", b"")  # a backslash of the text's own is written as two
     assert ("lossy" in value) or value == payload
     assert is_clean(value)
 
