@@ -8,8 +8,8 @@ from contextlib import suppress
 
 import pytest
 
-from service.sandboxes.contract import Command, EngineError, SandboxGone, SandboxRefused, SandboxSpec
-from service.sandboxes.docker import netns, selftest
+from service.sandboxes.contract import Command, EngineError, SandboxGone, SandboxRefused, SandboxSpec, ToolFailed
+from service.sandboxes.docker import netns, planting, selftest
 from service.sandboxes.docker.backend import RUNTIMES, DockerBackend
 from service.sandboxes.docker.netns import inside
 from service.sandboxes.docker.sandbox import DockerSandbox
@@ -171,3 +171,34 @@ async def test_agents_keep_high_ports(bench: Bench) -> None:
             ["python3", "-c", "import socket; socket.create_server(('127.0.0.1', 8080))"], env=ENV
         )
         assert done.code == 0
+
+
+FULL = """
+import socket, time
+listener = socket.socket()
+listener.bind(("127.0.0.1", 5900))
+listener.listen(0)
+print("up", flush=True)
+time.sleep(600)
+"""
+
+
+async def test_a_listener_that_takes_nobody_is_not_waited_for(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A screen's server that the agent replaced: connections pile up in its queue, then none is answered."""
+    monkeypatch.setattr(planting, "DIAL_S", 0.5)
+    async with bench.sandbox() as sandbox:
+        pipe = await sandbox.open_pipe(["python3", "-c", FULL], env=ENV)
+        assert await pipe.read() == b"up\n"
+        taken: list[socket.socket] = []
+        refused = ""
+        while not refused and len(taken) < 10:
+            try:
+                taken.append(await sandbox.dial(5900))
+            except ToolFailed as error:
+                refused = error.type
+        blocking = [one.getblocking() for one in taken]
+        for one in taken:
+            one.close()
+        assert (refused, blocking) == ("port_closed", [False] * len(taken))
+        assert taken
+        await pipe.close()

@@ -20,7 +20,7 @@ class _Stream:
         self._came = bytearray()
         self._woken = asyncio.Event()
         self._answer = peer.expect(number)
-        self._answer.add_done_callback(lambda _: self._woken.set())
+        self._answer.add_done_callback(self._ended)
         peer.follow(number, self._take)
 
     async def read(self) -> bytes:
@@ -47,8 +47,11 @@ class _Stream:
         if not self._answer.done():
             self._peer.post(Kind.TYPE, flag=_HANG_UP, number=self._number)
             self._answer.set_exception(Disconnected())  # nobody will tell: whoever still reads must not wait for it
-        self._answer.exception()  # seen
         self._peer.forget(self._number)
+
+    def _ended(self, answer: "asyncio.Future[bytes]") -> None:
+        answer.exception()  # seen, whether or not anybody asks for the end
+        self._woken.set()
 
     async def _send(self, what: int, body: bytes) -> None:
         try:

@@ -32,26 +32,23 @@ async def dial(engine: Engine, container: str, port: int) -> socket.socket:
     """Return a socket connected to 127.0.0.1:``port`` of the container. Raises as ``plant``, and ToolFailed."""
     namespace = await _open_namespace(engine, container)
     try:
-        return await engine.pool.run(
-            "dial", 2 * DIAL_S + 5, lambda: inside(namespace, _caller(port), timeout_s=2 * DIAL_S)
-        )
-    except OSError as error:
-        raise ToolFailed("port_closed", f"nobody answers on port {port} inside ({error})") from error
+        work = _caller(port, DIAL_S)
+        return await engine.pool.run("dial", DIAL_S + 10, lambda: inside(namespace, work, timeout_s=DIAL_S + 5))
     finally:
         os.close(namespace)
 
 
-def _caller(port: int) -> Callable[[], socket.socket]:
+def _caller(port: int, timeout_s: float) -> Callable[[], socket.socket]:
     def make() -> socket.socket:
         # An address, not a name: nothing is resolved with the sandbox's network or the host's.
         made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
-            made.settimeout(DIAL_S)
+            made.settimeout(timeout_s)
             made.connect(("127.0.0.1", port))
             made.setblocking(False)
-        except OSError:
+        except OSError as error:  # here, so that its time-out is not taken for the engine's
             made.close()
-            raise
+            raise ToolFailed("port_closed", f"nobody answers on port {port} inside ({error})") from error
         return made
 
     return make
