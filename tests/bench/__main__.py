@@ -11,6 +11,7 @@ from tests.bench.gateway import gateway
 from tests.bench.importing import import_
 from tests.bench.polling import poll
 from tests.bench.resting import idle, overhead
+from tests.bench.screen import screen
 from tests.bench.start import start, start_cold
 from tests.bench.streaming import stream
 from tests.bench.viewing import view
@@ -19,7 +20,7 @@ BENCHES = {
     "start": start, "start_cold": start_cold, "exec": exec_, "stream": stream, "idle": idle, "overhead": overhead,
     "import": import_, "gateway": gateway, "poll": poll, "collect": collect,
     "code_tests": code_tests, "code_tests_isolated": code_tests_isolated, "desktop_runs": desktop_runs,
-    "desktop_start": desktop_start, "view": view,
+    "desktop_start": desktop_start, "screen": screen, "view": view,
 }  # fmt: skip
 
 

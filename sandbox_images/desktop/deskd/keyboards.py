@@ -25,7 +25,7 @@ FIRST_SPARE: Final = 186
 SEARCH: Final = 225
 """Takes Chromium to its address line, whatever it means."""
 ROOM: Final = 48
-BOUND_S, REUSE_S, STROKE_S = 0.06, 1.0, 0.008
+BOUND_S, REUSE_S, STROKE_S = 0.05, 1.0, 0.008
 _GROUP = 32
 _SHIFT, _CAPS = 0xFFE1, 0xFFE5
 
@@ -162,9 +162,15 @@ class Keyboard:
         for first, run in _runs(sorted(table)):
             self._link.change_keyboard_mapping(first, [(table[code],) * width for code in run])
         self._link.sync()
+        self._let_programs_learn()
         remapped(self._link)
-        self._pause.wait(BOUND_S)
         self._read()
+
+    def _let_programs_learn(self) -> None:
+        """The first answer says that the active program was told of the new map, the second that it has asked for it."""
+        self._pause.wait(BOUND_S)
+        if self._windows.caught_up(self._pause):
+            self._windows.caught_up(self._pause)
 
     def _let_programs_take(self, codes: Sequence[int]) -> None:
         latest = max(self._used.get(code, 0.0) for code in codes)

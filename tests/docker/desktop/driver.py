@@ -65,6 +65,18 @@ class Deskd:
         head, _ = await self.perform(*actions)
         return head["results"][-1]["error"]
 
+    async def window(self, title: str) -> None:
+        """Wait until a window of that title is active and at rest: programs are shown before they take keys."""
+        for _ in range(600):
+            if title in (await self.done(do("wait", seconds=0.1)))["state"]["title"]:
+                break
+        await self.done(settle={"quiet_s": 1.0, "cap_s": 15})
+
+    async def page(self, title: str, html: str) -> None:
+        """Show a page in the browser; its title tells that it is there, so no two have the same."""
+        await self.done(do("navigate", text=f"data:text/html;charset=utf-8,<title>{title}</title>{html}"))
+        await self.window(title)
+
     async def text(self, *actions: Said) -> str:
         """Return what the last action said."""
         return (await self.done(*actions))["results"][-1]["text"]

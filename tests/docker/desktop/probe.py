@@ -14,6 +14,7 @@ from Xlib.display import Display
 from Xlib.protocol import rq
 
 LOG = "/tmp/probe.log"
+BLUE = 0x2266CC
 _KINDS = {
     X.ButtonPress: "down",
     X.ButtonRelease: "up",
@@ -44,7 +45,7 @@ def main(mode: str) -> None:
         0,
         screen.root_depth,
         event_mask=_MASK,
-        background_pixel=screen.white_pixel,
+        background_pixel=BLUE,
         override_redirect=True,
     )
     window.set_wm_name("probe")

@@ -12,7 +12,7 @@ from tests.docker.desktop.conftest import Events
 from tests.docker.desktop.driver import INSIDE, Deskd, do, end, shell, start
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-WHITE, RED = (255, 255, 255), (255, 0, 0)
+BLUE, RED = (0x22, 0x66, 0xCC), (255, 0, 0)
 SCREEN_SIZE = 1280, 800
 
 
@@ -29,8 +29,8 @@ async def test_a_lossless_picture_shows_the_screen(deskd: Deskd, probed: Events,
     ]
     shot = picture(body[head["images"][0]["bytes"] :])
     assert shot.size == SCREEN_SIZE
-    assert shot.getpixel((101, 101)) == shot.getpixel((699, 499)) == WHITE
-    assert shot.getpixel((99, 99)) == shot.getpixel((700, 500)) != WHITE
+    assert shot.getpixel((101, 101)) == shot.getpixel((699, 499)) == BLUE
+    assert shot.getpixel((99, 99)) == shot.getpixel((700, 500)) != BLUE
 
 
 async def test_the_cursor_is_drawn_where_it_is_wanted(deskd: Deskd, probed: Events) -> None:
@@ -38,12 +38,12 @@ async def test_the_cursor_is_drawn_where_it_is_wanted(deskd: Deskd, probed: Even
     with_it = picture((await deskd.perform(place, shot={"format": "png"}))[1])
     without = picture((await deskd.perform(place, shot={"format": "png", "cursor": False}))[1])
     around = (390, 290, 430, 330)
-    assert without.crop(around).getcolors() == [(1600, WHITE)]
+    assert without.crop(around).getcolors() == [(1600, BLUE)]
     drawn = [
         (x, y)
         for x in range(around[0], around[2])
         for y in range(around[1], around[3])
-        if with_it.getpixel((x, y)) != WHITE
+        if with_it.getpixel((x, y)) != BLUE
     ]
     assert len(drawn) > 30
     # Its tip is there, with an outline around it.
@@ -63,8 +63,8 @@ async def test_zoom_and_scaled_pictures(deskd: Deskd, probed: Events) -> None:
     sizes = [(one["role"], one["width"], one["height"]) for one in head["images"]]
     assert sizes == [("action", 1280, 800), ("action", 100, 100), ("action", 640, 400), ("shot", 640, 400)]
     zoomed = picture(body[: head["images"][0]["bytes"]])
-    assert zoomed.getpixel((1270, 790)) == WHITE
-    assert zoomed.getpixel((600, 790)) != WHITE
+    assert zoomed.getpixel((1270, 790)) == BLUE
+    assert zoomed.getpixel((600, 790)) != BLUE
 
 
 async def test_pictures_that_are_too_large_are_refused(deskd: Deskd, sandbox: Sandbox) -> None:
@@ -81,7 +81,7 @@ async def test_pictures_that_are_too_large_are_refused(deskd: Deskd, sandbox: Sa
 
 
 async def test_a_caret_and_other_small_blinking_is_rest(deskd: Deskd, sandbox: Sandbox) -> None:
-    await deskd.done(do("navigate", text="data:text/html,<title>caret</title><textarea autofocus>"))
+    await deskd.page("caret", "<textarea autofocus>")
     await start(sandbox, ["python3", f"/workspace/{INSIDE}/blinking.py", "carets"])
     await deskd.done(do("wait", seconds=1.5))
     for _ in range(2):
@@ -136,12 +136,8 @@ async def test_the_screen_takes_any_size_while_it_is_used(deskd: Deskd, size: tu
 
 
 async def test_windows_and_their_titles(deskd: Deskd, sandbox: Sandbox) -> None:
-    title = "<title>żółw%20漢字</title>"
-    head = await deskd.done(do("navigate", text=f"data:text/html;charset=utf-8,{title}"), do("windows"))
-    for _ in range(300):
-        if head["state"]["title"] == "żółw 漢字 - Chromium":
-            break
-        head = await deskd.done(do("wait", seconds=0.1), do("windows"))
+    await deskd.page("żółw 漢字", "")
+    head = await deskd.done(do("windows"))
     active = [window for window in head["state"]["windows"] if window["active"]]
     assert [(window["title"], window["program"].lower()) for window in active] == [("żółw 漢字 - Chromium", "chromium")]
     assert active[0]["width"] > 500
@@ -155,8 +151,7 @@ async def test_the_clipboard_both_ways(deskd: Deskd, sandbox: Sandbox) -> None:
         assert await deskd.text(do("clipboard_write", text=text), do("clipboard_read")) == text
     assert await deskd.refused(do("clipboard_write", text="ż" * (600 << 10))) == "too_large"
     await deskd.done(do("clipboard_write", text=large))
-    page = "data:text/html,<title>paste</title><textarea autofocus>"
-    await deskd.done(do("navigate", text=page), settle={"quiet_s": 0.5, "cap_s": 10})
+    await deskd.page("paste", "<textarea autofocus>")
     await deskd.done(do("key", keys=["ctrl", "v"]), settle={"quiet_s": 0.5, "cap_s": 10})
     await deskd.done(do("clipboard_write", text="-"), do("key", keys=["ctrl", "a"]), do("key", keys=["ctrl", "c"]))
     back = ""

@@ -11,15 +11,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 TEXT = "Zażółć é ü ñ “q” — 漢字 かな 한글 Ж ∑ € 🙂🚀"
 MANY = "".join(chr(0x4E00 + 7 * n) for n in range(130)) + "żółw " + "".join(chr(0x410 + n) for n in range(64))
 """More characters than there are spare keys."""
-PAGE = "data:text/html,<title>form</title><textarea autofocus rows=9 cols=90>"
 TIMES = 3
-
-
-async def window(deskd: Deskd, title: str) -> None:
-    for _ in range(400):
-        if title in (await deskd.done(do("wait", seconds=0.1)))["state"]["title"]:
-            break
-    assert (await deskd.done(settle={"quiet_s": 1.0, "cap_s": 15}))["state"]["settled"]
 
 
 async def copied(deskd: Deskd) -> str:
@@ -47,32 +39,34 @@ async def types_and_copies(deskd: Deskd, text: str, again: Callable[[], Awaitabl
 
 @pytest.mark.parametrize("text", [TEXT, pytest.param(MANY, marks=pytest.mark.slow)], ids=["mixed", "many"])
 async def test_chromium(deskd: Deskd, sandbox: Sandbox, text: str) -> None:
-    await deskd.done(do("navigate", text=PAGE))
-    await window(deskd, "form")
+    await deskd.page(f"form {len(text)}", "<textarea autofocus rows=9 cols=90>")
     await types_and_copies(deskd, text)
 
 
 @pytest.mark.parametrize("text", [TEXT, pytest.param(MANY, marks=pytest.mark.slow)], ids=["mixed", "many"])
 async def test_mousepad(deskd: Deskd, sandbox: Sandbox, text: str) -> None:
     await start(sandbox, ["mousepad"])
-    await window(deskd, "Mousepad")
+    await deskd.window("Mousepad")
     await types_and_copies(deskd, text)
     await shell(sandbox, "pkill -x mousepad")
 
 
 async def test_writer(deskd: Deskd, sandbox: Sandbox) -> None:
     await start(sandbox, ["lowriter", "--nologo", "--norestore"])
-    await window(deskd, "Writer")
+    await deskd.window("Writer")
     await types_and_copies(deskd, TEXT)
     await shell(sandbox, "pkill soffice")
 
 
 async def test_terminal(deskd: Deskd, sandbox: Sandbox) -> None:
     await start(sandbox, ["lxterminal"])
-    await window(deskd, "lxterminal")
+    await deskd.window("lxterminal")
     for number in range(TIMES):
-        line = do("type", text=f"cat > /tmp/typed{number}\n{TEXT}\n\tindented\r\n")
+        await deskd.done(do("type", text=f"cat > /tmp/typed{number}\n"), settle=QUIET)
+        await shell(sandbox, "while ! pgrep -x cat; do sleep 0.05; done")
+        line = do("type", text=f"{TEXT}\n\tindented\r\n")
         assert (await deskd.done(line, do("key", keys=["ctrl", "d"]), settle=QUIET))["state"]["settled"]
+        await shell(sandbox, "while pgrep -x cat; do sleep 0.05; done")
         assert await shell(sandbox, f"cat /tmp/typed{number}") == f"{TEXT}\n\tindented\n"
     await shell(sandbox, "pkill -x lxterminal")
 
@@ -80,7 +74,7 @@ async def test_terminal(deskd: Deskd, sandbox: Sandbox) -> None:
 @pytest.mark.slow
 async def test_another_deskd_goes_on_with_the_keys_that_the_last_one_bound(deskd: Deskd, sandbox: Sandbox) -> None:
     await start(sandbox, ["mousepad"])
-    await window(deskd, "Mousepad")
+    await deskd.window("Mousepad")
     for shift in range(TIMES):
         other = await Deskd.open(sandbox)
         text = MANY[60 * shift : 60 * shift + 55] + "é"
