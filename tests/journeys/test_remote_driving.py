@@ -51,6 +51,46 @@ def test_the_documented_loop_is_graded(service: Stack, fence: str) -> None:
     assert done.stdout == "graded 1.0\n"
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_a_batch_that_kill_9_of_the_worker_broke_is_not_done_again(service: Stack) -> None:
+    service.call("POST", "/v1/scaffolds", json={"name": "eyes", "version": "1", "kind": "remote", "surface": "desktop"})
+    agent = service.call("POST", "/v1/agents", json={"scaffold": "eyes@1"})["id"]
+    run = jobs.submit(service, jobs.make_task(service), agent)
+    wait_until("the run is ready", lambda: any(e["type"] == "run.ready" for e in service.events(run)), 120)
+    headers, path = claim(service, run), f"/v1/runs/{run}/desktop/actions"
+    terminal = {"actions": [{"type": "click", "x": 210, "y": 780}], "settle": {"quiet_s": 2.0, "cap_s": 20}}
+    assert service.call("POST", path, json=terminal, headers=headers, timeout=100)["state"]["title"] == "LXTerminal"
+    line = {"type": "type", "text": "echo run >> /workspace/runs"}
+    actions = [line, {"type": "key", "keys": ["Return"]}, {"type": "wait", "seconds": 60}]
+    answers: list[Any] = []
+
+    def act() -> None:
+        body = {"actions": actions, "call_id": "broken"}
+        answers.append(service.http.post(path, json=body, headers=headers, timeout=200))
+
+    acting = threading.Thread(target=act)
+    acting.start()
+    wait_until("the batch is under way", lambda: _exists(service, run, headers, "runs"))
+    service.kill("worker")
+    acting.join(200)
+    assert answers[0].status_code == 200, answers[0].text
+    acted = answers[0].json()
+    assert (acted["error"], acted["results"], acted["state"]["title"]) == ("interrupted", [], "LXTerminal")
+    again = service.call("POST", path, json={"actions": actions, "call_id": "broken"}, headers=headers, timeout=100)
+    assert again == acted
+    assert service.http.get(f"/v1/runs/{run}/files/runs", headers=headers).text == "run\n"
+    service.call("POST", f"/v1/runs/{run}/finish", json={"status": "success"}, headers=headers)
+    assert jobs.record(service, run).run["ended_because"] == "completed"
+    steps = service.call("GET", f"/v1/runs/{run}/trajectory")["steps"]
+    contents = [r["content"] for step in steps for r in step.get("observation", {}).get("results", [])]
+    paths: list[str] = [
+        part["source"]["path"] for parts in contents for part in parts if isinstance(part, dict) and "source" in part
+    ]
+    assert acted["screenshot"]["href"] in paths
+    assert service.http.get(paths[0]).headers["content-type"] == "image/webp"
+
+
 def test_a_call_outlives_kill_9_of_the_worker(service: Stack, run: str) -> None:
     headers = claim(service, run)
     script = "echo run >> runs; while [ ! -e go ]; do sleep 0.1; done; wc -l < runs"
