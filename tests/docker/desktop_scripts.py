@@ -214,3 +214,12 @@ except launching.SessionFailed as failed:
 print(json.dumps(said))
 os.unlink("/tmp/.X11-unix/X1")
 """
+
+BROWSER_NEW_SERVER = """
+ensured("browser")
+kill("Xtigervnc")
+until(lambda: not xserver.answers())
+ensured("browser")
+until(lambda: any("Chromium" in title for title in titles()))
+print(json.dumps({"titles": titles(), "keepers": len(processes("keeper.py"))}))
+"""

@@ -126,6 +126,13 @@ async def test_a_browser_in_a_crash_loop_is_given_up_for_a_while(backend: Docker
 
 
 @pytest.mark.slow
+async def test_a_new_server_has_its_browser(backend: DockerBackend) -> None:
+    async with (await desktop_bench(backend)).sandbox() as sandbox:
+        seen = await inside(sandbox, scripts.BROWSER_NEW_SERVER)
+        assert (len(seen["titles"]), seen["keepers"]) == (1, 1)
+
+
+@pytest.mark.slow
 async def test_chromium_runs_where_no_namespaces_are_to_be_had(backend: DockerBackend) -> None:
     async with (await desktop_bench(backend, "default")).sandbox() as sandbox:
         await inside(sandbox, "print(ensured())")

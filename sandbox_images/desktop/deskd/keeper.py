@@ -38,12 +38,13 @@ def keep() -> None:
 
 def _watch(browser: "subprocess.Popen[bytes]") -> None:
     """Wait for its end; a window that was made an icon comes back, for there is no panel to call it back from."""
-    while xserver.answers():
-        with suppress(subprocess.TimeoutExpired):
-            browser.wait(_LOOK_S)
-            return
-        with xscreen.opened(ENVIRONMENT["DISPLAY"]) as screen:
+    with suppress(*xscreen.GONE), xscreen.opened(ENVIRONMENT["DISPLAY"]) as screen:
+        while browser.poll() is None:
             screen.restore("chromium")
+            with suppress(subprocess.TimeoutExpired):
+                browser.wait(_LOOK_S)
+    browser.kill()  # it has ended, or its screen is gone
+    browser.wait()
 
 
 def _say(lines: tuple[str, ...]) -> None:
