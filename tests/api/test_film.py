@@ -13,6 +13,7 @@ from service.desktop.performed import Encoded, Performed
 from service.domain.desktop import ActionType, DesktopAction
 from service.domain.events import EventType, NewEvent
 from service.domain.limits import KIB, Limits
+from service.lifecycle.crash_points import CrashPoints
 from service.lifecycle.desktop_record import desktop_payload, keep_pictures, refer
 from service.lifecycle.operations.contract import OperationContext
 from service.lifecycle.operations.perform import perform
@@ -192,6 +193,42 @@ async def test_a_room_that_fails_or_lies_is_a_failed_operation(
     await tenant.finish(run_id)
     ended = await _perform(tenant, await tenant.post(f"/v1/runs/{run_id}/film", {}, 202), *rooms)
     assert (ended["state"], ended["problem"]["type"]) == ("failed", f"urn:workstead:problem:{type}")
+    await tenant.get(f"/v1/runs/{run_id}/film", 404)
+
+
+class Died(BaseException):
+    """The process is gone."""
+
+
+class DiesWhenMade(CrashPoints):
+    def reach(self, name: str) -> None:
+        if name == "film.made":
+            raise Died
+
+
+async def test_a_film_whose_maker_died_is_made_again(tenant: Tenant) -> None:
+    run_id = await _recorded(tenant, 1)
+    await tenant.finish(run_id)
+    begun = await tenant.post(f"/v1/runs/{run_id}/film", {}, 202)
+    ctx = OperationContext(tenant.state.db, tenant.state.blobs, DiesWhenMade(), rooms=Rooms(Room(b"film")))
+    with pytest.raises(Died):
+        await perform(ctx, begun["id"])
+    await tenant.get(f"/v1/runs/{run_id}/film", 404)
+    assert (await _perform(tenant, begun, Room(b"film")))["state"] == "succeeded"
+    assert (await tenant.client.get(f"/v1/runs/{run_id}/film")).content == b"film"
+
+
+async def test_a_film_that_nobody_wants_any_more_is_left(tenant: Tenant) -> None:
+    run_id = await _recorded(tenant, 1)
+    await tenant.finish(run_id)
+    begun = await tenant.post(f"/v1/runs/{run_id}/film", {}, 202)
+
+    class Waiting(Room):
+        async def exec(self, argv: Sequence[str], **more: Any) -> ExecResult:
+            await tenant.post(f"/v1/operations/{begun['id']}/cancel", {}, 202)
+            return await super().exec(argv, **more)
+
+    assert (await _perform(tenant, begun, Waiting(b"film")))["state"] == "cancelled"
     await tenant.get(f"/v1/runs/{run_id}/film", 404)
 
 
