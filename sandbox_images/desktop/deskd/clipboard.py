@@ -7,6 +7,7 @@ What is written belongs to us from then on: a thread with a connection of its ow
 import select
 import threading
 import time
+from collections import deque
 from typing import Any, Final
 
 from faults import Failed, ServerGone
@@ -20,6 +21,7 @@ from xlink import LOST, connect, events, root_of
 MOST_BYTES: Final = 1 << 20
 ANSWER_S: Final = 3.0
 _PIECE: Final = 128 << 10
+_MOST_ROUNDS: Final = 50
 _POLL_S, _BETWEEN_S = 0.005, 0.2
 _TEXTS = ("UTF8_STRING", "text/plain;charset=utf-8", "TEXT", "STRING", "text/plain")
 
@@ -31,6 +33,7 @@ def _window(link: Display, mask: int = 0) -> Window:
 class Reader:
     def __init__(self, link: Display, pause: Pause) -> None:
         self._link, self._pause = link, pause
+        self._events: deque[Any] = deque()
 
     def read(self) -> str:
         """Return the clipboard's text, empty where nobody owns it. Raises Failed."""
@@ -41,6 +44,7 @@ class Reader:
         try:
             return self._convert(window, selection).decode(errors="replace")
         finally:
+            self._events.clear()
             window.destroy()
             self._link.flush()
 
@@ -93,8 +97,9 @@ class Reader:
 
     def _wait(self, kind: int, window: Window, until: float) -> Any:
         while time.monotonic() < until:
-            while self._link.pending_events():
-                seen = self._link.next_event()
+            self._events.extend(events(self._link))
+            while self._events:
+                seen = self._events.popleft()
                 if seen.type == kind and (seen.requestor if kind == X.SelectionNotify else seen.window) == window:
                     return seen
             self._pause.wait(_POLL_S)
@@ -124,6 +129,8 @@ class Owner:
                 self._window.set_selection_owner(selection, X.CurrentTime)
             self._link.sync()
             owners = [self._link.get_selection_owner(selection) for selection in self._selections]
+            # What came with these answers no longer wakes the other thread.
+            self._serve_what_came()
         if owners[0] != self._window:
             raise Failed("clipboard_unavailable", "a program does not give the clipboard away")
 
@@ -132,11 +139,19 @@ class Owner:
             while True:
                 select.select([self._link.fileno()], [], [], None)
                 with self._lock:
-                    for seen in events(self._link):
-                        if seen.type == X.SelectionRequest:
-                            self._answer(seen)
+                    self._serve_what_came()
         except (ServerGone, *LOST):
             return
+
+    def _serve_what_came(self) -> None:
+        # However much others ask, whoever writes gets on.
+        for _ in range(_MOST_ROUNDS):
+            taken = events(self._link)
+            if not taken:
+                break
+            for seen in taken:
+                if seen.type == X.SelectionRequest:
+                    self._answer(seen)
 
     def _answer(self, asked: Any) -> None:
         name = asked.property or asked.target

@@ -16,6 +16,9 @@ DEADLINE_S: Final = 5.0
 LOST = (error.ConnectionClosedError, error.DisplayError, OSError)
 """What python-xlib raises when the connection is gone."""
 
+_REMAPPED: Final[set[int]] = set()
+"""Connections that were told of another keyboard's map, whoever took that event."""
+
 
 class _Deadlines:
     """Stands where python-xlib looks for ``select``: its waits have no end, and its flush spins on a full socket."""
@@ -55,9 +58,15 @@ def root_of(link: Display) -> Window:
 
 def events(link: Display) -> list[rq.Event]:
     """Take what has come; waits for nothing."""
-    return [link.next_event() for _ in range(link.pending_events())]
+    taken = [link.next_event() for _ in range(link.pending_events())]
+    if any(event.type == X.MappingNotify for event in taken):
+        _REMAPPED.add(id(link))
+    return taken
 
 
 def remapped(link: Display) -> bool:
-    """Whether the keyboard's map changed since the last time; forgets every event that came meanwhile."""
-    return any(event.type == X.MappingNotify for event in events(link))
+    """Whether the keyboard's map changed since this was last asked."""
+    events(link)
+    changed = id(link) in _REMAPPED
+    _REMAPPED.discard(id(link))
+    return changed

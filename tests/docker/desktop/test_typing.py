@@ -60,7 +60,7 @@ async def test_writer(deskd: Deskd, sandbox: Sandbox) -> None:
 
 async def test_terminal(deskd: Deskd, sandbox: Sandbox) -> None:
     await start(sandbox, ["lxterminal"])
-    await deskd.window("lxterminal")
+    await deskd.window("LXTerminal")
     for number in range(TIMES):
         await deskd.done(do("type", text=f"cat > /tmp/typed{number}\n"), settle=QUIET)
         await shell(sandbox, "while ! pgrep -x cat; do sleep 0.05; done")
