@@ -305,12 +305,15 @@ class LauncherLink:
         return await self._begin(LinkPipe, Kind.PIPE, command_body(*command_fields(argv, env, cwd, b"")))
 
     async def _begin(self, make: Callable[[Peer, int], S], kind: Kind, body: bytes) -> S:
-        peer, number = await self._connected(), next(self._numbers)
-        stream = make(peer, number)
         try:
-            await peer.send(kind, number=number, body=body)
+            async with asyncio.timeout(START_S):
+                peer, number = await self._connected(), next(self._numbers)
+                stream = make(peer, number)
+                await peer.send(kind, number=number, body=body)
         except Disconnected:
             raise LauncherLost("launcher_lost", "the connection was lost") from None
+        except TimeoutError:
+            raise LauncherLost("launcher_lost", f"the launcher took nothing for {START_S:g} s") from None
         return stream
 
     # -- files ---------------------------------------------------------------------------------------------------

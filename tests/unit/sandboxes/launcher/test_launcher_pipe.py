@@ -6,6 +6,7 @@ import hashlib
 import pytest
 
 from service.sandboxes.contract import LauncherLost, Pipe, ToolFailed
+from service.sandboxes.docker import link as links
 from service.sandboxes.docker.link import LauncherLink
 from tests.unit.sandboxes.launcher.rig import PATH, Rig, interpreter, is_dead, until
 
@@ -105,6 +106,13 @@ async def test_a_helper_says_goodbye_or_dies(rig: Rig, how: str) -> None:
     await until(lambda: rig.zombies() == 0)
     again = await helper(rig, link, "print('up')")
     assert await rest(again) == b"up\n"
+
+
+async def test_a_launcher_that_is_away_is_not_waited_for_long(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "START_S", 0.3)
+    link = await rig.link(may_key=True, wait=False)
+    with pytest.raises(LauncherLost):
+        await helper(rig, link, "")
 
 
 async def test_helpers_are_few(rig: Rig) -> None:
