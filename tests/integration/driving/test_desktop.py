@@ -1,6 +1,7 @@
 """A remote driver on a screen: API, a worker's bridge, and a stand-in for the action server in a sandbox of processes."""
 
 import asyncio
+import base64
 import io
 import os
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp.types import ImageContent, TextContent
 from PIL import Image
 
 from service.desktop.desktops import Desktops
@@ -19,6 +21,7 @@ from service.store.rows import RunRow
 from service.testing import fake_deskd
 from tests.api.helpers import served
 from tests.integration.driving.remote import Remote
+from tests.integration.driving.test_mcp import session
 from tests.integration.lifecycle.stage import Stage, until
 from workstead.aio import AsyncClient
 from workstead.errors import Conflict, Invalid, NotFound
@@ -87,6 +90,25 @@ async def test_a_loop_outside_works_on_the_screen_with_the_client(remote: Remote
     paths: list[str] = [part["source"]["path"] for part in shown if isinstance(part, dict) and part["type"] == "image"]
     assert acted.screenshot.href in paths
     assert await remote.call("GET", acted.screenshot.href) == acted.image
+
+
+async def test_the_official_mcp_client_is_shown_the_screen(remote: Remote) -> None:
+    run = await begin(remote)
+    async with session(remote, run.id) as mcp:
+        await mcp.initialize()
+        assert {"desktop_actions", "desktop_screenshot"} <= {tool.name for tool in (await mcp.list_tools()).tools}
+        acted = await mcp.call_tool("desktop_actions", {"actions": [TYPE], "screenshot": {"format": "png"}})
+        seen = await mcp.call_tool("desktop_screenshot", {})
+        failed = await mcp.call_tool("desktop_actions", {"actions": [{"type": "key", "keys": ["no_such_key"]}]})
+    for result in (acted, seen):
+        _, picture = result.content
+        assert isinstance(picture, ImageContent)
+        assert Image.open(io.BytesIO(base64.b64decode(picture.data))).size == (1280, 800)
+    assert isinstance(failed.content[0], TextContent)
+    assert "unknown_key" in failed.content[0].text
+    calls = [(e.payload["name"], e.payload["id"]) for e in await remote.stage.events(run.id, "tool.call")]
+    assert [name for name, _ in calls] == ["desktop_actions", "desktop_screenshot", "desktop_actions"]
+    assert [e.payload["id"] for e in await remote.stage.events(run.id, "desktop.action")] == [id for _, id in calls]
 
 
 async def test_pictures_are_those_before_and_after(remote: Remote) -> None:
