@@ -92,6 +92,10 @@ class Driving:
             return await events.read(tx, self.run_id, 0, 1000, types)
 
 
+def host_of(tenant: Tenant) -> str:
+    return f"host-of-{tenant.project_id}"
+
+
 async def remote_run(tenant: Tenant, manifest: dict[str, Any] | None = None, **settings: Any) -> Driving:
     """A run of a remote driver that is running and claimed; its worker is scripted."""
     worker = tenant.state.bridge = Worker()
@@ -101,9 +105,9 @@ async def remote_run(tenant: Tenant, manifest: dict[str, Any] | None = None, **s
     task = (await tenant.client.post("/v1/tasks", json={"name": "t/one", "instruction": "work"})).json()
     run = await tenant.post("/v1/runs", {"task": task["id"], "agent": agent["id"]})
     async with tenant.state.db.transaction() as tx:
-        host = HostRow("host-1", "epoch-1", 100, ("runc",), ("base", "desktop"), facts={"bridge": "unix:/x"})
+        host = HostRow(host_of(tenant), "epoch-1", 1000, ("runc",), ("base", "desktop"), facts={"bridge": "unix:/x"})
         await hosts.register(tx, host)
-        claimed = await attempts.claim(tx, host, 100)
+        claimed = await attempts.claim(tx, host, 1000)  # other tests have left some
         attempt = next(a for a in claimed if a.run_id == run["id"])
         attempt = await attempts.advance(tx, attempt, AttemptState.BOUND, sandbox_id="box", runtime="runc")
         attempt = await attempts.advance(tx, attempt, AttemptState.RUNNING, deadline_in_s=600)
@@ -157,7 +161,9 @@ async def test_a_batch_that_a_worker_died_over_is_not_done_again(driving: Drivin
     acting = asyncio.create_task(driving.act(actions=[{"type": "key", "keys": ["Return"]}], call_id="one"))
     await asyncio.wait_for(driving.worker.begun.wait(), 20)
     async with driving.tenant.state.db.transaction() as tx:
-        taken = next(a for a in await attempts.takeover(tx, "host-1", "epoch-1") if a.run_id == driving.run_id)
+        taken = next(
+            a for a in await attempts.takeover(tx, host_of(driving.tenant), "epoch-1") if a.run_id == driving.run_id
+        )
     driving.worker.gate.set()
     acted = await asyncio.wait_for(acting, 20)
     assert (acted["error"], acted["results"]) == ("interrupted", [])
@@ -181,7 +187,7 @@ async def test_a_client_that_asks_again_after_both_processes_died_learns_that_it
     acting.cancel()
     await asyncio.gather(acting, return_exceptions=True)
     async with driving.tenant.state.db.transaction() as tx:
-        await attempts.takeover(tx, "host-1", "epoch-1")
+        await attempts.takeover(tx, host_of(driving.tenant), "epoch-1")
     driving.worker.gate = None
     driving.worker.asked.clear()
     acted = await driving.act(actions=[{"type": "key", "keys": ["Return"]}], call_id="one")
