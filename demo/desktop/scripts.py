@@ -37,7 +37,7 @@ def write(text: str) -> Action:
 WAIT: Action = {"type": "wait", "seconds": 2.0}
 """The one length that every vocabulary with a wait can say."""
 LOOK: Action = {"type": "screenshot"}
-BROWSER, WRITER, CALC = (22, 780), (60, 780), (97, 780)
+BROWSER, WRITER, CALC, TERMINAL = (22, 780), (60, 780), (97, 780), (212, 780)
 """Where the panel has them."""
 PANEL = [(640, 780, 43, 48, 59)]
 OFFICE = [(300, 9, 139, 175, 219), (60, 60, 237, 135, 51)]
@@ -52,6 +52,9 @@ TYPES_OPEN = [*FILE_DIALOG, (800, 461, 53, 132, 228)]
 TYPES_CLOSED = [*FILE_DIALOG, (800, 461, 255, 255, 255)]
 PAGE = [(300, 9, 211, 227, 253)]
 """A browser's window."""
+
+SHELL = [(640, 560, 0, 0, 0)]
+"""A terminal's window."""
 
 PRICE_UPDATE: Sequence[Step] = (
     Step([LOOK]),

@@ -13,7 +13,19 @@ import pytest
 from PIL import Image
 
 from demo.desktop.scenario import scenario
-from demo.desktop.scripts import FORM, LETTER, PRICE_UPDATE, SENTENCE, WAIT, Step
+from demo.desktop.scripts import (
+    FORM,
+    LETTER,
+    PRICE_UPDATE,
+    SENTENCE,
+    SHELL,
+    TERMINAL,
+    WAIT,
+    Step,
+    click,
+    press,
+    write,
+)
 from service.models.scripted.looking import shows
 from service.models.scripted.scenario import Pixel
 from tests.journeys.jobs import Record, make_task, record, submit
@@ -156,3 +168,36 @@ def test_a_price_list_by_a_loop_outside(screens: Lab) -> None:
     assert found.run["ended_because"] == "completed"
     assert cells(artifact(stack, run_id, "output/result.xlsx")) == UPDATED
     check_record(found, None)
+
+
+LETTERS = "abcdefghijkl"
+
+
+def test_kill_9_does_nothing_on_the_screen_twice(screens: Lab) -> None:
+    """Each letter is a batch of its own; one that a process died over may be missing, none is there twice."""
+    stack = screens.stack
+    steps = [
+        Step([click(*TERMINAL)]),
+        Step([write("cat > output/letters"), press("Return")], SHELL),
+        *(Step([write(letter)]) for letter in LETTERS),
+        Step([press("Return"), press("ctrl", "d")]),
+        Step([WAIT]),
+    ]
+    task = make_task(stack, {}, LIMITS, graders=[])
+    run_id = start(screens, "anthropic.20251124", task, steps)
+
+    def typed() -> int:
+        return sum(e["type"] == "desktop.action" for e in stack.events(run_id))
+
+    for process, after in (("worker", 7), ("gateway", 9), ("worker", 11), ("api", 13)):
+        wait_until(f"{after} batches", lambda after=after: typed() >= after, 120)
+        stack.kill(process)
+    found = record(stack, run_id, 400)
+    assert found.run["ended_because"] == "completed", [e["payload"] for e in found.of("agent.final")]
+    assert found.run["attempt"] == 1
+    batches = [e["payload"] for e in found.of("desktop.action")]
+    assert len({batch["id"] for batch in batches}) == len(batches)
+    lost = [batch for batch in batches if batch.get("interrupted")]
+    text = artifact(stack, run_id, "output/letters").decode().strip()
+    assert text == "".join(letter for letter in LETTERS if letter in text), text
+    assert len(LETTERS) - len(text) <= len(lost) <= 2
