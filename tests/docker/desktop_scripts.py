@@ -4,7 +4,7 @@ SETUP = """
 import json, os, subprocess, sys, time
 sys.path.insert(0, "/usr/local/lib/deskd")
 import launching, session, xscreen, xserver
-from Xlib import X, Xatom
+from Xlib import X, Xatom, error
 from Xlib.display import Display
 from Xlib.protocol import event
 os.environ.setdefault("HOME", "/workspace/.home")
@@ -22,7 +22,10 @@ def titles():
         listed = display.screen().root.get_full_property(display.get_atom("_NET_CLIENT_LIST"), Xatom.WINDOW)
         found = []
         for window in listed.value if listed else ():
-            name = display.create_resource_object("window", window).get_full_property(display.get_atom("_NET_WM_NAME"), 0)
+            try:
+                name = display.create_resource_object("window", window).get_full_property(display.get_atom("_NET_WM_NAME"), 0)
+            except error.BadWindow:
+                continue  # gone since it was listed
             found.append(name.value.decode() if name else "")
         return found
     finally:
@@ -124,6 +127,8 @@ def top():
     try:
         windows = display.screen().root.query_tree().children
         return max((w.get_geometry().width, w.get_geometry().height) for w in windows if w.get_attributes().map_state == 2)
+    except (error.BadWindow, error.BadDrawable, ValueError):
+        return None
     finally:
         display.close()
 until(lambda: top() == (1280, 800))
