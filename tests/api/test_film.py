@@ -225,10 +225,12 @@ async def test_a_film_that_nobody_wants_any_more_is_left(tenant: Tenant) -> None
 
     class Waiting(Room):
         async def exec(self, argv: Sequence[str], **more: Any) -> ExecResult:
-            await tenant.post(f"/v1/operations/{begun['id']}/cancel", {}, 202)
+            await tenant.post(f"/v1/operations/{begun['id']}/cancel", None, 200)
             return await super().exec(argv, **more)
 
-    assert (await _perform(tenant, begun, Waiting(b"film")))["state"] == "cancelled"
+    room = Waiting(b"film")
+    assert (await _perform(tenant, begun, room))["state"] == "cancelled"
+    assert len(room.asked) == 1
     await tenant.get(f"/v1/runs/{run_id}/film", 404)
 
 
