@@ -14,7 +14,6 @@ from fastapi import WebSocket, WebSocketDisconnect
 from service.api.auth import Caller
 from service.api.bridge import BridgeTerminal, WorkerAway
 from service.api.rendering import now
-from service.api.sse import REREAD_S
 from service.api.state import ApiState
 from service.desktop.rfb import RfbFilter, RfbViolation
 from service.domain.errors import Expected, Unavailable
@@ -34,6 +33,9 @@ SEND_S = 30.0
 BYTES_PER_S = 16 << 20
 """Most bytes of pictures that one viewer is sent in a second: four whole screens without any compression."""
 NOTE_S = 1.0
+LOOK_S = 4.0
+"""Most seconds between two looks at token, run and lease, whatever notifications say: half a percent of a core each."""
+CLOSE_S = 2.0
 EVENTS_LEFT = 2_000
 """Of a run's events, those that are left to others."""
 
@@ -86,7 +88,7 @@ class Viewing:
         with contextlib.suppress(
             WebSocketDisconnect, TimeoutError, RuntimeError
         ):  # it left meanwhile, or reads nothing
-            async with asyncio.timeout(REREAD_S):
+            async with asyncio.timeout(CLOSE_S):
                 await websocket.close(ended, ended.name.lower())
 
     async def _hear(self, websocket: WebSocket, stream: BridgeTerminal) -> Ended | None:
@@ -150,7 +152,7 @@ class Viewing:
                     ended = await self._look()
                     if ended is not None:
                         return ended
-                await changes.wait(REREAD_S)
+                await changes.wait(LOOK_S)
 
     async def _look(self) -> Ended | None:
         async with self.state.db.reading() as tx:

@@ -153,7 +153,7 @@ async def test_a_paused_run_takes_no_input(remote: Remote, site: str, vnc: FakeV
     async with opened(site, made["path"], made["ticket"]) as socket:
         await greeted(socket)
         await remote.call("POST", f"/v1/runs/{run_id}/pause")
-        await asyncio.sleep(viewing.REREAD_S + 0.5)  # at the latest then it is known
+        await asyncio.sleep(viewing.LOOK_S + 0.5)  # at the latest then it is known
         await socket.send(KEY + UPDATE)
         await holds(lambda: vnc.heard.endswith(UPDATE))
         assert KEY not in vnc.heard
@@ -267,10 +267,7 @@ async def test_the_worker_dies_and_the_next_one_shows_it_again(remote: Remote, s
     assert await refused(opened(site, made["path"], made["ticket"])) == (503, "worker_away")
 
 
-@pytest.mark.parametrize(
-    "sent",
-    [b"GET / HTTP/1.1\r\n\r\n", HELLO + b"\x77", HELLO + struct.pack(">BBHi", 6, 0, 0, 1 << 30), "text"],
-)
+@pytest.mark.parametrize("sent", [HELLO + struct.pack(">BBHi", 6, 0, 0, 1 << 30), "text"])
 async def test_a_viewer_that_does_not_speak_rfb_is_cut(remote: Remote, site: str, vnc: FakeVnc, sent: bytes) -> None:
     run_id = await begun(remote)
     made = await ticket(remote, run_id)
