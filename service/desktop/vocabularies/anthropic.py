@@ -8,6 +8,7 @@ from service.desktop.vocabularies.adapter import Adapter, Payload, Reader, Write
 from service.desktop.vocabularies.contract import Reading
 from service.desktop.vocabularies.fields import Fields, act
 from service.desktop.vocabularies.place import Place
+from service.desktop.vocabularies.wheel import WAYS, way_of
 from service.domain.desktop import MAX_WAIT_S, ActionType, Button, CoordinateSpace, DesktopAction, Point, Size
 
 _CLICKS: Mapping[str, tuple[Button, int]] = {
@@ -17,7 +18,6 @@ _CLICKS: Mapping[str, tuple[Button, int]] = {
     "double_click": ("left", 2),
     "triple_click": ("left", 3),
 }
-_WAYS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
 _MAX_KEY_TEXT = 400
 _MAX_CLICKS = 100
 
@@ -120,7 +120,7 @@ def _hold(fields: Fields, place: Place) -> Sequence[DesktopAction]:
 
 
 def _scroll(fields: Fields, place: Place) -> Sequence[DesktopAction]:
-    right, down = fields.choice("scroll_direction", _WAYS)
+    right, down = fields.choice("scroll_direction", WAYS)
     amount = fields.whole("scroll_amount", 1, _MAX_CLICKS)
     where = _at(fields, place)
     return [act(ActionType.SCROLL, dx=right * amount, dy=down * amount, modifiers=_held(fields), **where)]
@@ -184,10 +184,8 @@ def _say_drag(action: DesktopAction, place: Place) -> Payload:
 
 
 def _say_scroll(action: DesktopAction, place: Place) -> Payload | None:
-    amount = abs(action.dx or action.dy)
-    wanted = ((action.dx > 0) - (action.dx < 0), (action.dy > 0) - (action.dy < 0))
-    words = [word for word, way in _WAYS.items() if way == wanted]
-    return _with(action, place, action="scroll", scroll_direction=words[0], scroll_amount=amount) if words else None
+    way, amount = way_of(action), abs(action.dx or action.dy)
+    return None if way is None else _with(action, place, action="scroll", scroll_direction=way, scroll_amount=amount)
 
 
 def _say_zoom(action: DesktopAction, place: Place) -> Payload | None:

@@ -8,18 +8,16 @@ from service.desktop.vocabularies.fields import Fields, act
 from service.desktop.vocabularies.gemini_common import (
     BACK,
     FORWARD,
-    WAYS,
     Gemini,
     call,
     drag,
     navigate,
     pressing,
     said_at,
-    say_way,
     screenshot,
 )
-from service.desktop.vocabularies.openai import clicks
 from service.desktop.vocabularies.place import Place
+from service.desktop.vocabularies.wheel import CLICK_PIXELS, WAYS, clicks, way_of
 from service.domain.desktop import MAX_WAIT_S, ActionType, Button, DesktopAction
 
 _CLICKS: Mapping[str, tuple[Button, int]] = {
@@ -29,7 +27,6 @@ _CLICKS: Mapping[str, tuple[Button, int]] = {
     "middle_click": ("middle", 1),
     "right_click": ("right", 1),
 }
-_CLICK_PIXELS = 100
 _DEFAULT_PIXELS = 300
 _MAX_PIXELS = 10_000
 
@@ -53,7 +50,7 @@ def _scroll(fields: Fields, place: Place) -> Sequence[DesktopAction]:
 def _amount(fields: Fields) -> int:
     """The environments say it in their own units: desktops in clicks of the wheel, browsers in pixels."""
     if fields.has("magnitude_in_wheel_clicks"):
-        return fields.whole("magnitude_in_wheel_clicks", 1, _MAX_PIXELS // _CLICK_PIXELS)
+        return fields.whole("magnitude_in_wheel_clicks", 1, _MAX_PIXELS // CLICK_PIXELS)
     name = "magnitude_in_pixels" if fields.has("magnitude_in_pixels") else "magnitude"
     return clicks(fields.number(name, 1, _MAX_PIXELS, _DEFAULT_PIXELS))
 
@@ -109,10 +106,10 @@ def _say_held(name: str) -> Writer:
 
 
 def _say_scroll(action: DesktopAction, place: Place) -> Payload | None:
-    way = say_way(action)
+    way = way_of(action)
     if way is None:
         return None
-    amount = abs(action.dx or action.dy) * _CLICK_PIXELS
+    amount = abs(action.dx or action.dy) * CLICK_PIXELS
     if action.x is None:
         return call("scroll", direction=way, magnitude_in_pixels=amount)
     return said_at(action, place, "scroll", direction=way, magnitude_in_pixels=amount)

@@ -9,7 +9,6 @@ from service.desktop.vocabularies.fields import Fields, act
 from service.desktop.vocabularies.place import Place
 from service.domain.desktop import ActionType, CoordinateSpace, DesktopAction, Point, SafetyCheck, Size
 
-WAYS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
 BACK, FORWARD = ["alt", "Left"], ["alt", "Right"]
 MAX_KEY_TEXT = 400
 _MAX_INTENT = 2000
@@ -79,12 +78,6 @@ def drag(fields: Fields, place: Place) -> Sequence[DesktopAction]:
 def navigate(fields: Fields, place: Place) -> Sequence[DesktopAction]:
     del place
     return [act(ActionType.NAVIGATE, text=fields.text("url", most=_MAX_URL))]
-
-
-def say_way(action: DesktopAction) -> str | None:
-    """Return the direction; null if it is none of the four."""
-    wanted = ((action.dx > 0) - (action.dx < 0), (action.dy > 0) - (action.dy < 0))
-    return next((word for word, way in WAYS.items() if way == wanted), None)
 
 
 def pressing(*names: str) -> Reader:

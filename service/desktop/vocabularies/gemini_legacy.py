@@ -8,23 +8,20 @@ from service.desktop.vocabularies.fields import Fields, act
 from service.desktop.vocabularies.gemini_common import (
     BACK,
     FORWARD,
-    WAYS,
     Gemini,
     call,
     drag,
     navigate,
     pressing,
     said_at,
-    say_way,
 )
-from service.desktop.vocabularies.openai import clicks
 from service.desktop.vocabularies.place import Place
+from service.desktop.vocabularies.wheel import CLICK_PIXELS, WAYS, clicks, way_of
 from service.domain.desktop import ActionType, DesktopAction, Size
 
 SEARCH_PAGE = "https://www.google.com/"
 """Where ``search`` goes."""
 _GRID = 1000
-_CLICK_PIXELS = 100
 _DEFAULT_MAGNITUDE = 800
 _MAX_MAGNITUDE = 10_000
 _WAIT_S = 5.0
@@ -82,10 +79,10 @@ _READERS: Mapping[str, Reader] = {
 
 
 def _say_scroll(action: DesktopAction, place: Place) -> Payload | None:
-    way = say_way(action)
+    way = way_of(action)
     if way is None:
         return None
-    pixels = abs(action.dx or action.dy) * _CLICK_PIXELS
+    pixels = abs(action.dx or action.dy) * CLICK_PIXELS
     magnitude = max(1, round(pixels * _GRID / _side(place.screen, action.dx != 0)))
     return said_at(action, place, "scroll_at", direction=way, magnitude=magnitude)
 

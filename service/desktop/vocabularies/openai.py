@@ -1,6 +1,5 @@
 """OpenAI's computer tools: single actions (``computer_use_preview``) and batches (``computer``)."""
 
-import math
 from collections.abc import Mapping, Sequence
 
 from service.desktop.vocabularies import keys
@@ -8,6 +7,7 @@ from service.desktop.vocabularies.adapter import Adapter, Payload, Reader, Write
 from service.desktop.vocabularies.contract import Reading
 from service.desktop.vocabularies.fields import Fields, act, bad
 from service.desktop.vocabularies.place import Place
+from service.desktop.vocabularies.wheel import CLICK_PIXELS, clicks
 from service.domain.desktop import (
     MAX_ACTIONS,
     ActionType,
@@ -30,16 +30,8 @@ _BUTTONS: Mapping[str, Button] = {
 }
 _WAIT_S = 2.0
 """Of ``wait``, which has no duration."""
-_CLICK_PIXELS = 100
-"""What one click of the wheel scrolls."""
-_MAX_PIXELS = 100 * _CLICK_PIXELS
+_MAX_PIXELS = 100 * CLICK_PIXELS
 _MAX_CHECKS = 16
-
-
-def clicks(pixels: float) -> int:
-    """Return the wheel's clicks for a distance: at least one in its direction, none for none."""
-    count = max(1, math.floor(abs(pixels) / _CLICK_PIXELS + 0.5)) if pixels else 0
-    return count if pixels > 0 else -count
 
 
 class OpenAi(Adapter):
@@ -149,7 +141,7 @@ def _say_drag(action: DesktopAction, place: Place) -> Payload:
 
 
 def _say_scroll(action: DesktopAction, place: Place) -> Payload | None:
-    return _with(action, place, type="scroll", scroll_x=action.dx * _CLICK_PIXELS, scroll_y=action.dy * _CLICK_PIXELS)
+    return _with(action, place, type="scroll", scroll_x=action.dx * CLICK_PIXELS, scroll_y=action.dy * CLICK_PIXELS)
 
 
 _WRITERS: Mapping[ActionType, Writer] = {

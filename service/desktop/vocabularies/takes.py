@@ -8,9 +8,9 @@ from service.desktop.vocabularies.adapter import Payload
 from service.desktop.vocabularies.document import Take
 from service.desktop.vocabularies.fields import Fields, bad
 from service.desktop.vocabularies.place import Place
+from service.desktop.vocabularies.wheel import WAYS, way_of
 from service.domain.desktop import MAX_CLIPBOARD, DesktopAction, Point
 
-_WAYS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
 _BUTTONS = {name: name for name in ("left", "middle", "right", "back", "forward")}
 _MOST = 1_000_000
 _MAX_POINTS = 256
@@ -69,7 +69,7 @@ def _together(found: dict[str, Any], place: Place) -> dict[str, Any]:
     if path:
         found["path"] = path
     if "way" in found or "amount" in found:
-        right, down = found.pop("way", _WAYS["down"])
+        right, down = found.pop("way", WAYS["down"])
         amount = found.pop("amount", 1)
         found |= {"dx": right * amount, "dy": down * amount}
     return found
@@ -130,7 +130,7 @@ _READ: Mapping[str, Callable[[Fields, str, Take, Place], Any]] = {
     "path": _path,
     "region": lambda fields, name, _, place: place.region(fields.numbers(name, 4)),
     "button": _chosen(_BUTTONS),
-    "way": _chosen(_WAYS),
+    "way": _chosen(WAYS),
 }
 
 
@@ -158,8 +158,7 @@ def _said(take: Take, action: DesktopAction, place: Place) -> Any:
         case "region":
             return None if action.region is None else place.corners(action.region)
         case "way":
-            signs = ((action.dx > 0) - (action.dx < 0), (action.dy > 0) - (action.dy < 0))
-            way = next((word for word, signs_of in _WAYS.items() if signs_of == signs), None)
+            way = way_of(action)
             return None if way is None else _theirs(take, way)
         case "amount":
             return _unscaled(take, abs(action.dx or action.dy))
