@@ -1,17 +1,21 @@
 """Runs in the sandbox: a window (100,400 to 700,700) that changes as its argument says.
 
 ``carets``: three carets, a block and a frame blink, each in its own time. ``growing``: a bar that grows. ``late``: turns
-red after a second of small changes.
+red after a second of small changes. ``noise``: no change, but the whole screen in random colours.
 """
 
 # pyright: reportMissingModuleSource=false
+import os
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+from Xlib import X
 from Xlib.display import Display
 
+STRIP = 40
 _BLINKERS = (
     (0.53, (20, 20, 1, 17)),
     (0.61, (200, 40, 2, 20)),
@@ -19,6 +23,21 @@ _BLINKERS = (
     (0.4, (400, 100, 9, 18)),
     (0.3, (100, 100, 120, 2)),
 )
+
+
+def noise() -> None:
+    """Cover the whole screen with what cannot be made small."""
+    display = Display()
+    screen = display.screen()
+    width, height = screen.width_in_pixels, screen.height_in_pixels
+    window = screen.root.create_window(0, 0, width, height, 0, screen.root_depth, override_redirect=True)
+    window.map()
+    brush = window.create_gc()
+    for top in range(0, height, STRIP):
+        window.put_image(brush, 0, top, width, STRIP, X.ZPixmap, screen.root_depth, 0, os.urandom(width * STRIP * 4))
+    display.sync()
+    Path("/tmp/noise").touch()
+    time.sleep(600)
 
 
 def main(mode: str) -> None:
@@ -49,4 +68,4 @@ def main(mode: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    noise() if sys.argv[1] == "noise" else main(sys.argv[1])
