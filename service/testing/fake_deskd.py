@@ -146,7 +146,8 @@ class Screen:
 
 
 def perform(screen: Screen, request: dict[str, Any]) -> None:
-    images = [screen.picture("before", "webp")] if request["before"] else []
+    # As deskd: what nothing changed on is the same picture before and after.
+    images = [screen.picture("before", (request["shot"] or {"format": "png"})["format"])] if request["before"] else []
     results: list[dict[str, Any]] = []
     shown = 0
     for index, action in enumerate(request["actions"]):

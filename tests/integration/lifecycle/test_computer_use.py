@@ -162,7 +162,7 @@ async def test_any_model_works_by_a_plain_tool(worker: Worker) -> None:
 async def test_only_the_newest_pictures_are_sent(worker: Worker) -> None:
     stage, run_id = worker.workshop.stage, await worker.start("letters", history_pictures=2)
     await stage.work(worker.context(), run_id)
-    sent = [exchange.body.count(b'"image/webp"') for exchange in worker.workshop.provider.requests()]
+    sent = [exchange.body.count(b'"image/') for exchange in worker.workshop.provider.requests()]
     assert sent == [1, 2, 2, 2, 2]
     assert len(batches(await stage.events(run_id))) == 4
 
