@@ -181,7 +181,7 @@ class Settle(Strict):
 class Shot(Strict):
     """The picture that is wanted after the last action."""
 
-    format: Literal["png", "webp", "jpeg"] = "webp"
+    format: Literal["png", "webp", "jpeg"] = "png"
     """``png`` and ``webp`` are lossless."""
     quality: Annotated[int, Field(ge=1, le=100)] = 75
     """Of ``jpeg``."""

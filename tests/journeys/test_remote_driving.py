@@ -88,7 +88,7 @@ def test_a_batch_that_kill_9_of_the_worker_broke_is_not_done_again(service: Stac
         part["source"]["path"] for parts in contents for part in parts if isinstance(part, dict) and "source" in part
     ]
     assert acted["screenshot"]["href"] in paths
-    assert service.http.get(paths[0]).headers["content-type"] == "image/webp"
+    assert service.http.get(paths[0]).headers["content-type"] == "image/png"
 
 
 def test_a_call_outlives_kill_9_of_the_worker(service: Stack, run: str) -> None:

@@ -29,7 +29,7 @@ class Wanted:
 
 def wanted(shot: Mapping[str, Any]) -> Wanted:
     """Raises Failed ``bad_action``."""
-    name = shot.get("format", "webp")
+    name = shot.get("format", "png")
     cursor = shot.get("cursor", True)
     if name not in encode.FORMATS or not isinstance(cursor, bool):
         raise Failed("bad_action", f"a picture's format is one of {', '.join(encode.FORMATS)}")

@@ -17,7 +17,7 @@ Size = tuple[int, int]
 
 @dataclass(frozen=True)
 class Format:
-    name: str = "webp"
+    name: str = "png"
     """``png`` and ``webp`` are lossless."""
     quality: int = 75
     """Of ``jpeg``."""

@@ -127,7 +127,7 @@ def test_a_request_says_what_is_to_be_done_and_nothing_about_the_model() -> None
         "do": "perform",
         "actions": [{"type": "click", "x": 1, "y": 2}],
         "settle": {"quiet_s": 0.4, "cap_s": 8.0},
-        "shot": {"format": "webp", "quality": 75, "size": None, "cursor": True},
+        "shot": {"format": "png", "quality": 75, "size": None, "cursor": True},
         "before": True,
     }
     sizes = SIZES.unpack_from(encode(asked))
