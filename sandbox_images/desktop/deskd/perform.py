@@ -19,6 +19,8 @@ from shm import Capture
 MOST_ACTIONS, MOST_DETAIL = 64, 500
 MOST_QUIET_S, MOST_CAP_S = 10.0, 60.0
 _FRAME_S, _PROMPT_S, _MOST_BUSY_S = 0.03, 0.3, 2.0
+_NEW_S = 1.0
+"""How old a window is before the screen can be at rest: LibreOffice loses the keys of its first second."""
 _BEFORE = Wanted(Format("png"))
 
 
@@ -35,10 +37,11 @@ class Performer:
         album = Album(self._desk.link, self._capture, self._cursor)
         if request.get("before") is True:
             _keep(album, "before", _BEFORE)
+        known = set(self._desk.windows.numbers())
         doer = Doer(self._desk, album, shot or Wanted())
         results, windows = self._do(doer, actions)
         aborted = self._desk.pause.aborted
-        settled = self._settle(*settling) if settling and not aborted else None
+        settled = self._settle(*settling, known) if settling and not aborted else None
         if shot and not self._desk.pause.aborted:
             _keep(album, "shot", shot)
         if self._desk.pause.aborted:
@@ -65,13 +68,17 @@ class Performer:
             results.append({"index": index, **_words(told)})
         return results, windows
 
-    def _settle(self, quiet_s: float, cap_s: float) -> bool:
-        until = time.monotonic() + cap_s
+    def _settle(self, quiet_s: float, cap_s: float, known: set[int]) -> bool:
+        """``known``: the windows from before the batch."""
+        until, newest = time.monotonic() + cap_s, 0.0
         try:
             rest = Rest(self._screen(), time.monotonic(), quiet_s)
             while time.monotonic() < until:
                 self._desk.pause.wait(_FRAME_S)
-                if rest.see(self._screen(), time.monotonic()):
+                if appeared := set(self._desk.windows.numbers()) - known:
+                    known |= appeared
+                    newest = time.monotonic()
+                if rest.see(self._screen(), time.monotonic()) and time.monotonic() - newest >= _NEW_S:
                     if self._serves(until):
                         return True
                     rest = Rest(self._screen(), time.monotonic(), quiet_s)

@@ -33,14 +33,17 @@ class Windows:
         number = self.active()
         return self._title(self._window(number)) if number else ""
 
+    def numbers(self) -> Sequence[int]:
+        return self._numbers("_NET_CLIENT_LIST", MOST_WINDOWS)
+
     def all(self) -> list[dict[str, Any]]:
         active = self.active()
-        found = [self._described(number, active) for number in self._numbers("_NET_CLIENT_LIST", MOST_WINDOWS)]
+        found = [self._described(number, active) for number in self.numbers()]
         return [window for window in found if window]
 
     def of_program(self, program: str) -> int | None:
         """Return the newest window of a program, by its class."""
-        for number in reversed(self._numbers("_NET_CLIENT_LIST", MOST_WINDOWS)):
+        for number in reversed(self.numbers()):
             if program in self._program(self._window(number)).lower():
                 return number
         return None
