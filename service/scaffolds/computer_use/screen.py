@@ -1,10 +1,23 @@
 """The screen as a tool: reads what the model wants, has it confirmed where its provider asks for that, does it once."""
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from service.desktop.vocabularies.contract import Reading
-from service.domain.desktop import MAX_ACTIONS, Batch, Picture, SafetyCheck, Shot, Size
+from service.domain.desktop import (
+    MAX_ACTIONS,
+    MOST_SIDE,
+    ActionType,
+    Batch,
+    CoordinateSpace,
+    Picture,
+    Point,
+    SafetyCheck,
+    Shot,
+    Size,
+)
 from service.domain.errors import Invalid
 from service.models.messages import ComputerTool, Image, ToolCall, ToolResult
 from service.scaffolds.computer_use.batches import SETTLE, batch_of, seen, told
@@ -16,6 +29,7 @@ from service.scaffolds.tool_loop.schema import Tool
 
 MOST_LOST = 5
 """Batches in a row that the desktop did not answer, until the loop ends."""
+_PLACE = re.compile(r"(\d{1,6}),(\d{1,6})")
 _DENIED = "not done: what the provider wants confirmed was not confirmed"
 
 
@@ -37,6 +51,14 @@ class Ended(Exception):
 
 class DesktopAway(Exception):
     """The desktop has not answered for ``MOST_LOST`` batches."""
+
+
+def _placed(text: str, space: CoordinateSpace, screen: Size) -> str:
+    found = _PLACE.fullmatch(text)
+    if found is None:
+        return text
+    x, y = (min(int(one), MOST_SIDE - 1) for one in found.groups())
+    return ",".join(str(one) for one in space.from_screen(Point(x=x, y=y), screen))
 
 
 class ScreenTool:
@@ -75,7 +97,11 @@ class ScreenTool:
         try:
             reading = self._read(call)
         except Invalid as error:
-            return await self._answer(call, key, error.detail or error.type, is_error=True, images=self._last())
+            # A check is answered even where nothing is done: its provider takes no other answer.
+            if call.checks and not await self._confirmed(call, key, call.checks, Reading(())):
+                raise SafetyDenied(call.checks) from error
+            why, shown = error.detail or error.type, self._last()
+            return await self._answer(call, key, why, is_error=True, images=shown, acknowledged=call.checks)
         checks = list({check.id: check for check in (*call.checks, *reading.checks)}.values())
         if checks and not await self._confirmed(call, key, checks, reading):
             raise SafetyDenied(checks)
@@ -84,7 +110,7 @@ class ScreenTool:
             raise Ended(reading.ending)
         batch = batch_of(reading.actions, self._scaled())
         outcome = await self._do(key, batch, call.id)
-        text, is_error = told(batch, outcome)
+        text, is_error = told(batch, self._in_its_words(batch, outcome))
         images = [reference(picture) for picture in seen(batch, outcome)]
         return await self._answer(call, key, text, is_error=is_error, images=images, acknowledged=checks)
 
@@ -99,6 +125,17 @@ class ScreenTool:
         if len(reading.actions) > MAX_ACTIONS:
             raise Invalid("bad_action", f"at most {MAX_ACTIONS} actions in one call")
         return reading
+
+    def _in_its_words(self, batch: Batch, outcome: DesktopOutcome) -> DesktopOutcome:
+        """Give the pointer's position as the model counts: in its picture, not on the screen."""
+        space = self._speech.vocabulary.space(self._image_size())
+        results = [
+            result.model_copy(update={"text": _placed(result.text, space, self._desktop.screen)})
+            if batch.actions[result.index].type is ActionType.CURSOR_POSITION
+            else result
+            for result in outcome.results
+        ]
+        return replace(outcome, results=results)
 
     async def _confirmed(self, call: ToolCall, key: str, checks: Sequence[SafetyCheck], reading: Reading) -> bool:
         intent = next((action.intent for action in reading.actions if action.intent), "")

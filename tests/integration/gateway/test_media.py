@@ -33,7 +33,7 @@ from service.sandboxes.contract import Sandbox, SandboxSpec
 from service.scaffolds.loops import Act, LoopJob, Tell, silent
 from service.scaffolds.media.placing import SERVICES
 from service.scaffolds.tool_loop import media
-from service.scaffolds.tool_loop.calls import Calls
+from service.scaffolds.tool_loop.calls import Calls, offered
 from service.store import credentials, events, services
 from service.store.sealed_box import OpeningKey
 from service.testing.memory_sandbox import MemoryBackend, MemoryHost
@@ -119,7 +119,7 @@ async def studio(bench: GateBench, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         shell = SandboxShell(sandbox, attempt, {})
         model: Any = None
         made = Studio(
-            bench, sandbox, Calls(LoopJob(task(), context, shell, model, Once(), None, ours)), grant, endpoints
+            bench, sandbox, calls_of(LoopJob(task(), context, shell, model, Once(), None, ours)), grant, endpoints
         )
         opened.append(made)
         return made
@@ -129,6 +129,10 @@ async def studio(bench: GateBench, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         await one.endpoints.shut()
         await backend.remove(one.sandbox.id)
     host.close()
+
+
+def calls_of(job: LoopJob) -> Calls:
+    return Calls(job, offered(job))
 
 
 async def test_a_picture_lands_in_the_workspace_and_is_paid_for(studio: Open) -> None:
@@ -203,4 +207,4 @@ async def test_without_services_there_are_no_such_tools(studio: Open) -> None:
     made: Studio = await studio()
     assert {*media.NAMES} <= {*made.calls.offered}
     without = replace(made.calls.job, services=None)
-    assert not {*media.NAMES} & {*Calls(without).offered}
+    assert not {*media.NAMES} & {*calls_of(without).offered}

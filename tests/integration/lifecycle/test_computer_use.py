@@ -67,6 +67,9 @@ SCENARIOS = [
     Scenario(name="strange", steps=[strange("levitate"), done(typed("!die"), after="error"), done(typed("x"), after="error")]),
     Scenario(name="outside", steps=[plain({"type": "click", "x": 5000, "y": 1}), plain({"type": "key", "keys": ["no_such_key"]}, {"type": "wait"})]),
     Scenario(name="asks", steps=[done(CLICK, checks=[CHECK]), done(typed("paid")), ANSWERS], final="Paid."),
+    Scenario(name="checked-nonsense", steps=[Action(computer=Computer(
+        payloads={SPOKEN["openai"]: [{"actions": [{"type": "levitate"}]}]}, checks=[CHECK])), done(typed("x"), after="error")]),
+    Scenario(name="where", steps=[done(CLICK), Action(computer=Computer(payloads={SPOKEN["anthropic"]: [{"action": "cursor_position"}]}))]),
     Scenario(name="dead", steps=[done(typed("!die"))], endless=True),
     Scenario(name="turns", steps=[done(CLICK)], endless=True),
 ]  # fmt: skip
@@ -213,6 +216,31 @@ async def test_unknown_actions_and_a_helper_that_dies_are_results(worker: Worker
     assert last["is_error"] is False
     assert batches(await stage.events(run_id))[-1]["title"] == "x"
     assert (await stage.row(run_id)).ended_because is EndedBecause.COMPLETED
+
+
+async def test_a_check_of_what_cannot_be_read_is_answered(worker: Worker) -> None:
+    """The provider refuses an answer that leaves a check open, and would end the run."""
+    stage, run_id = worker.workshop.stage, await worker.start("checked-nonsense", "openai")
+    await stage.work(worker.context(), run_id)
+    levitate, last = [e.payload for e in await stage.events(run_id, "tool.result")]
+    assert (levitate["is_error"], last["is_error"]) == (True, False)
+    assert [e.payload["state"] for e in await stage.events(run_id, "confirmation")] == ["acknowledged"]
+    assert (await stage.row(run_id)).ended_because is EndedBecause.COMPLETED
+
+
+async def test_the_pointers_place_is_told_in_the_models_picture(worker: Worker) -> None:
+    """This model is sent half of a large screen's size; it aims at, and hears of, places in that picture."""
+    large = {"width": 2560, "height": 1600}
+    stage, run_id = worker.workshop.stage, await worker.start("where", screen=large)
+    await stage.work(worker.context(), run_id)
+    _, click, where = batches(await stage.events(run_id))
+    sent = click["after"]
+    assert sent["width"] < large["width"]
+    place = (click["actions"][0]["x"], click["actions"][0]["y"])
+    assert abs(place[0] - 640 * large["width"] / sent["width"]) <= 2
+    assert where["results"][0]["text"] == f"{place[0]},{place[1]}"
+    _, told = [e.payload["output"] for e in await stage.events(run_id, "tool.result")]
+    assert told == "640,400"
 
 
 async def test_a_desktop_that_never_answers_ends_it(worker: Worker) -> None:
