@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from workstead.models import Event, Run
 from workstead.terminal import one_line, safe
@@ -36,6 +36,21 @@ def _egress(p: Payload) -> Sequence[Any]:
     return (where, "let through" if p.get("allowed") else f"refused: {p.get('reason')}", p.get("path"))
 
 
+def _acts(p: Payload) -> str:
+    found = p.get("actions")
+    done = cast("list[Any]", found) if isinstance(found, list) else []
+    return ", ".join(_act(action) for action in done[:4]) + (f" and {len(done) - 4} more" if len(done) > 4 else "")
+
+
+def _act(action: Any) -> str:
+    if not isinstance(action, dict):
+        return ""
+    fields = cast("dict[str, Any]", action)
+    place = f"{fields['x']},{fields.get('y')}" if fields.get("x") is not None else ""
+    what = place or fields.get("text") or fields.get("keys") or ""
+    return f"{fields.get('type')} {what if isinstance(what, str) else json.dumps(what)}".strip()
+
+
 def _either(p: Payload, *names: str) -> Any:
     return next((p[name] for name in names if p.get(name)), None)
 
@@ -53,6 +68,8 @@ _SAID: dict[str, Callable[[Payload], Sequence[Any]]] = {
         f"{p.get('files')} files looked at, {p.get('problems') or 'none'} with problems",
     ),
     "verdict": lambda p: (p.get("method"), p.get("state"), _score(p.get("score"), p.get("max_score"))),
+    "desktop.action": lambda p: (_acts(p), p.get("error"), p.get("title")),
+    "confirmation": lambda p: (p.get("state"), p.get("by"), p.get("intent")),
     "agent.message": lambda p: (p.get("text") or json.dumps(p, ensure_ascii=False),),
     "agent.thinking": lambda p: ("thinks", p.get("text")),
     "agent.warning": lambda p: (p.get("text"),),

@@ -23,6 +23,10 @@ KNOWN: list[tuple[str, dict[str, Any], str]] = [
     ("tool.call", {"name": "bash", "arguments": {"a": 1}}, 'bash · {"a": 1}'),
     ("tool.result", {"is_error": True, "output": "no"}, "error · no"),
     ("agent.final", {"status": "success", "reason": "", "text": "done"}, "success · done"),
+    ("desktop.action", {"actions": [{"type": "click", "x": 9, "y": 8}, {"type": "key", "keys": ["ctrl", "s"]}], "title": "Calc"},
+     'click 9,8, key ["ctrl", "s"] · Calc'),
+    ("desktop.action", {"actions": [{"type": "type", "text": "ab"}] * 6, "error": "desktop_lost"}, "type ab, type ab, type ab, type ab and 2 more · desktop_lost"),
+    ("confirmation", {"state": "denied", "by": "policy"}, "denied · policy"),
     ("client.message", {"direction": "to_client", "text": "hi"}, "to the client · hi"),
 ]  # fmt: skip
 
@@ -38,7 +42,13 @@ def test_words(kind: str, payload: dict[str, Any], said: str) -> None:
 
 @pytest.mark.parametrize("kind", [*EventType, "of.the.future"])
 @pytest.mark.parametrize(
-    "payload", [{}, {"text": 5, "n": None, "host": [1], "arguments": "\x1b[2J", "output": {"x": "\x1b]0;"}}]
+    "payload",
+    [
+        {},
+        {"text": 5, "n": None, "host": [1], "arguments": "\x1b[2J", "output": {"x": "\x1b]0;"}},
+        {"actions": 5},
+        {"actions": [5, {"x": "\x1b[2J", "type": [1]}, {"keys": {"\n": "\x1b"}}]},
+    ],
 )
 def test_any_payload_is_one_safe_line(kind: str, payload: dict[str, Any]) -> None:
     for line in describe(event(kind, payload)):
