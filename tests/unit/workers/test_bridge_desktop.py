@@ -56,8 +56,8 @@ async def test_the_answer_has_pictures_one_after_the_other(sandbox: Sandbox, cal
     frame = await calls.act(sandbox, OPENING, head("a", {"type": "screenshot"}, typed("x"), before=True))
     done = frame.head["done"]
     assert [(i["role"], i["format"], i["width"]) for i in done["images"]] == [
-        ("before", "webp", 1280),
-        ("action", "webp", 1280),
+        ("before", "png", 1280),
+        ("action", "png", 1280),
         ("shot", "png", 1280),
     ]
     assert sum(i["bytes"] for i in done["images"]) == len(frame.body)
