@@ -46,7 +46,7 @@ from service.store.rows import AttemptRow
 
 KILL_FIRST = frozenset({EndedBecause.WALL_CLOCK, EndedBecause.STOPPED, EndedBecause.CANCELLED})
 WRITE_PATIENCE_S = 10.0
-"""How long a program that has exited may go unkilled because its ending cannot be written."""
+"""How long a program that has exited may go unkilled because what it left cannot be written."""
 NOTICEABLE_WAIT_S = 1.0
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -139,6 +139,8 @@ async def _evidence(phase: Phase, ending: _Ending) -> Evidence:
     over = exited is not None and _too_late(phase, exited)
     completed = None
     if exit_report is not None and not over:
+        # Its last lines may have come while others were being written: they are part of what it said of its ending.
+        await _insist(phase, phase.pump.close())
         completed = phase.work.scaffold.completed(exit_report, phase.work.manifest, phase.report)
     gate = await phase.ctx.models.state(phase.attempt.run_id, phase.attempt.n)
     return Evidence(
@@ -180,7 +182,13 @@ async def _end(phase: Phase, evidence: Evidence, exited: Exited | None) -> None:
             await freeze(phase.sandbox)
         else:
             await _kill(phase)
-    writing = asyncio.create_task(_write_end(phase, evidence, cause, wall_s, exited))
+    await _insist(phase, _write_end(phase, evidence, cause, wall_s, exited))
+    ctx.crash.reach("drive.decided")
+
+
+async def _insist(phase: Phase, write: Coroutine[Any, Any, None]) -> None:
+    """Await a write of what a program left; where that takes long, the sandbox is killed meanwhile."""
+    writing = asyncio.create_task(write)
     try:
         await asyncio.wait({writing}, timeout=WRITE_PATIENCE_S)
         if not writing.done():
@@ -188,7 +196,6 @@ async def _end(phase: Phase, evidence: Evidence, exited: Exited | None) -> None:
         await writing
     finally:
         writing.cancel()
-    ctx.crash.reach("drive.decided")
 
 
 async def _stop_gently(phase: Phase, cause: EndedBecause) -> None:

@@ -146,8 +146,9 @@ class Screen:
 
 
 def perform(screen: Screen, request: dict[str, Any]) -> None:
-    # As deskd: what nothing changed on is the same picture before and after.
-    images = [screen.picture("before", (request["shot"] or {"format": "png"})["format"])] if request["before"] else []
+    # All of a batch's pictures in one format: what nothing changed on is the same picture before and after.
+    format = (request["shot"] or {"format": "png"})["format"]
+    images = [screen.picture("before", format)] if request["before"] else []
     results: list[dict[str, Any]] = []
     shown = 0
     for index, action in enumerate(request["actions"]):
@@ -161,7 +162,7 @@ def perform(screen: Screen, request: dict[str, Any]) -> None:
         result = {"index": index, "text": text} | ({"error": error, "detail": detail} if error else {})
         if action["type"] in ("screenshot", "zoom"):
             result["image"], shown = shown, shown + 1
-            images.append(screen.picture("action", "webp", action.get("size")))
+            images.append(screen.picture("action", format, action.get("size")))
         results.append(result)
         if error:
             break

@@ -1,12 +1,15 @@
 """An agent that speaks the Agent Client Protocol, from submission to grade. What it may do wrong: tests/unit."""
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from service.domain.agents import AgentSpec, ScaffoldManifest
 from service.domain.run_states import EndedBecause, Outcome
-from service.store import agents, scaffolds
+from service.store import agents, output, scaffolds
 from service.store.rows import RunRow
 from tests.integration.lifecycle.stage import Stage
 
@@ -33,7 +36,8 @@ async def final(stage: Stage, row: RunRow) -> tuple[str, str]:
 
 async def test_it_works_and_is_graded(stage: Stage) -> None:
     row = await stage.run(await stage.task(), await agent(stage, "well"))
-    assert (row.outcome, row.score, row.ended_because) == (Outcome.GRADED, 2.0, EndedBecause.COMPLETED)
+    said = [(e.type, e.payload) for e in await stage.events(row.id)][-12:]
+    assert (row.outcome, row.score, row.ended_because) == (Outcome.GRADED, 2.0, EndedBecause.COMPLETED), said
     assert await final(stage, row) == ("success", "end_turn")
     (asked,) = await stage.events(row.id, "agent.permission")
     assert (asked.payload["kind"], asked.payload["decision"]) == ("edit", "allow")
@@ -42,9 +46,24 @@ async def test_it_works_and_is_graded(stage: Stage) -> None:
     assert attempt.provenance["acp_command"][-1] == "well"
 
 
+async def test_what_it_says_last_counts_while_something_earlier_is_still_being_written(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = output.note
+
+    async def slowly(*arguments: Any, **fields: Any) -> None:
+        await asyncio.sleep(0.5)  # the program ends meanwhile
+        await note(*arguments, **fields)
+
+    monkeypatch.setattr(output, "note", slowly)
+    row = await stage.run(await stage.task(), await agent(stage, "well"))
+    assert row.ended_because is EndedBecause.COMPLETED
+
+
 async def test_what_is_denied_is_not_done(stage: Stage) -> None:
     row = await stage.run(await stage.task(), await agent(stage, "well", {"permission_by_kind": {"edit": "deny"}}))
-    assert (row.score, row.ended_because) == (0.0, EndedBecause.COMPLETED)
+    said = [(e.type, e.payload) for e in await stage.events(row.id)][-12:]
+    assert (row.score, row.ended_because) == (0.0, EndedBecause.COMPLETED), said
     (asked,) = await stage.events(row.id, "agent.permission")
     assert asked.payload["decision"] == "deny"
 
