@@ -126,7 +126,7 @@ def test_a_form_in_the_browser_and_a_letter_in_writer(screens: Lab) -> None:
 
 def drive(stack: Stack, run_id: str, steps: Sequence[Step]) -> Mapping[str, Any]:
     """Do the steps from outside, as a client does; return the last answer."""
-    wait_until("the run is ready", lambda: any(e["type"] == "run.ready" for e in stack.events(run_id)))
+    wait_until("the run is ready", lambda: any(e["type"] == "run.ready" for e in stack.events(run_id)), 60, 0.3)
     headers = {"Workstead-Lease": stack.call("POST", f"/v1/runs/{run_id}/claim", json={"holder": "a loop"})["lease"]}
 
     def act(actions: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def test_kill_9_does_nothing_on_the_screen_twice(screens: Lab) -> None:
         return sum(e["type"] == "desktop.action" for e in stack.events(run_id))
 
     for process, after in (("worker", 7), ("gateway", 9), ("worker", 11), ("api", 13)):
-        wait_until(f"{after} batches", lambda after=after: typed() >= after, 120)
+        wait_until(f"{after} batches", lambda after=after: typed() >= after, 120, 0.3)
         stack.kill(process)
     found = record(stack, run_id, 400)
     assert found.run["ended_because"] == "completed", [e["payload"] for e in found.of("agent.final")]
