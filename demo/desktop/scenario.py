@@ -3,7 +3,6 @@
 ``python -m demo.desktop.scenario NAME`` prints that of the demo as TOML.
 """
 
-import json
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from demo.desktop.scripts import PRICE_UPDATE, WAIT, Step
 from service.models.scripted.scenario import Action, Computer, Pixel, Scenario
 from service.scaffolds.conformance.telling import told
+from workstead.cli.demo_model import toml
 
 
 def scenario(name: str, steps: Sequence[Step], **fields: Any) -> Scenario:
@@ -24,20 +24,11 @@ def _computer(step: Step) -> Computer:
     return Computer(payloads=told(step.actions), sees=sees, meanwhile=waiting, again=step.again)
 
 
-def toml(made: Scenario) -> str:
+def scenario_file(made: Scenario) -> str:
     """Return it as a file of scenarios has it."""
     steps = [step.model_dump(mode="json", exclude_none=True) for step in made.steps if isinstance(step, Action)]
-    return f"[[scenario]]\nname = {_toml(made.name)}\nfinal = {_toml(made.final)}\nsteps = {_toml(steps)}\n"
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, dict):
-        pairs: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
-        return "{ " + ", ".join(f"{json.dumps(k)} = {_toml(v)}" for k, v in pairs.items() if v is not None) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(_toml(v) for v in value) + "]"  # pyright: ignore[reportUnknownVariableType]
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return f"[[scenario]]\nname = {toml(made.name)}\nfinal = {toml(made.final)}\nsteps = {toml(steps)}\n"
 
 
 if __name__ == "__main__":
-    sys.stdout.write(toml(scenario(sys.argv[1], PRICE_UPDATE, final="The workbook is in the output folder.")))
+    sys.stdout.write(scenario_file(scenario(sys.argv[1], PRICE_UPDATE, final="The workbook is in the output folder.")))

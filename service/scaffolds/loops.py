@@ -13,11 +13,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from service.domain.agents import Driver, ScaffoldManifest
 from service.domain.desktop import ActionResult, Batch, DesktopState, Picture, SafetyCheck, Size
+from service.domain.run_states import ExitReport
 from service.domain.tasks import TaskManifest
 from service.models.messages import Answer, Ask, Image
 from service.sandboxes.contract import ExecResult
-from service.scaffolds.contract import PlanContext, Translated
+from service.scaffolds.contract import AgentReport, LineParser, PlanContext, Translated
+from service.scaffolds.environment import refuse_command_fields
 
 Act = Callable[[], Awaitable[dict[str, Any]]]
 Tell = Callable[[dict[str, Any]], Sequence[Translated]]
@@ -217,3 +220,20 @@ class LoopScaffold(Protocol):
         ...
 
     def loop(self) -> Loop: ...
+
+
+class OurLoop:
+    """What the kinds whose loop is ours share: no program is started, and the loop itself says how it ended."""
+
+    driver = Driver.LOOP
+
+    def check(self, manifest: ScaffoldManifest) -> None:
+        refuse_command_fields(manifest)
+
+    def line_parser(self, manifest: ScaffoldManifest) -> LineParser | None:
+        del manifest
+        return None
+
+    def completed(self, exit: ExitReport, manifest: ScaffoldManifest, report: AgentReport | None) -> bool:
+        del manifest
+        return exit.code == 0 and report is not None and report.status == "success"

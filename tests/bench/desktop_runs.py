@@ -3,14 +3,14 @@
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
+from demo.desktop.check import EXPECTED
 from demo.desktop.scripts import PRICE_UPDATE
 from tests.bench.report import Result
 from tests.journeys.models import Lab, lab
 from tests.journeys.test_desktop import (
     EACH_PROVIDER,
-    UPDATED,
     artifact,
-    cells,
+    cells_of,
     drive,
     price_task,
     remote_agent,
@@ -44,7 +44,7 @@ def _once(screens: Lab, way: str, task: str, agent: str) -> float | None:
         run = screens.stack.wait_run(run_id, 600)
         if run["ended_because"] != "completed" or run["attempt"] != 1:
             return None
-        right = cells(artifact(screens.stack, run_id, "output/result.xlsx")) == UPDATED
+        right = cells_of(artifact(screens.stack, run_id, "output/result.xlsx")) == EXPECTED
     except (AssertionError, TimeoutError) as error:
         print(f"{way}: {error}")
         return None

@@ -7,7 +7,7 @@ import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from workstead.aio import AsyncClient
 from workstead.cli.service_process import command, environment
@@ -53,7 +53,7 @@ def solving(solver: Path) -> str:
     writes = [{"write": {"path": f"{FOLDER}/{p.name}", "text": p.read_text()}} for p in sorted(solver.glob("*.py"))]
     run = f"cd {FOLDER} && PYTHONDONTWRITEBYTECODE=1 python3 solve.py /workspace /workspace/output"
     steps: list[Any] = [{"run": "ls -la /workspace"}, *writes, {"run": run}]
-    return f"[[scenario]]\nname = {_toml(SCENARIO)}\nfinal = {_toml('The report is in the output folder.')}\nsteps = {_toml(steps)}\n"
+    return f"[[scenario]]\nname = {toml(SCENARIO)}\nfinal = {toml('The report is in the output folder.')}\nsteps = {toml(steps)}\n"
 
 
 async def add_models(client: AsyncClient, url: str, models: Mapping[str, Mapping[str, str]] = MODELS) -> None:
@@ -66,11 +66,13 @@ async def add_models(client: AsyncClient, url: str, models: Mapping[str, Mapping
         await client.models.put_credential(model.id, f"sk-scripted-{SCENARIO}")
 
 
-def _toml(value: Any) -> str:
+def toml(value: Any) -> str:
+    """Return a value of lists, tables and scalars as TOML has it in one line; nulls of tables are left out."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{k} = {_toml(v)}" for k, v in value.items()) + " }"  # pyright: ignore[reportUnknownVariableType]
+        pairs = cast("dict[str, Any]", value)
+        return "{ " + ", ".join(f"{json.dumps(k)} = {toml(v)}" for k, v in pairs.items() if v is not None) + " }"
     if isinstance(value, list):
-        return "[" + ", ".join(_toml(v) for v in value) + "]"  # pyright: ignore[reportUnknownVariableType]
+        return "[" + ", ".join(toml(v) for v in cast("list[Any]", value)) + "]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

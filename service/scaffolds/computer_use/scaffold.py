@@ -3,32 +3,27 @@
 import hashlib
 from typing import Any
 
-from service.domain.agents import SCREENS, AgentSpec, Driver, ScaffoldManifest
+from service.domain.agents import SCREENS, AgentSpec, ScaffoldManifest
 from service.domain.errors import Invalid
-from service.domain.run_states import ExitReport
 from service.domain.tasks import TaskManifest
 from service.scaffolds.computer_use.loop import ComputerUseLoop
 from service.scaffolds.computer_use.prompt import SYSTEM, VERSION
 from service.scaffolds.computer_use.settings import ComputerSettings
 from service.scaffolds.computer_use.speaking import speech_of
-from service.scaffolds.contract import AgentReport, LineParser, Plan, PlanContext
-from service.scaffolds.environment import base_environment, refuse_command_fields
-from service.scaffolds.loops import Loop
+from service.scaffolds.contract import Plan, PlanContext
+from service.scaffolds.environment import base_environment
+from service.scaffolds.loops import Loop, OurLoop
 from service.scaffolds.prompts import prompt_for
 from service.scaffolds.tool_loop.calls import check_tools
 from service.scaffolds.tool_loop.servers.settings import servers_of
 from service.scaffolds.tool_loop.work import DEFAULT_TURNS, effort
 
 
-class ComputerUseScaffold:
+class ComputerUseScaffold(OurLoop):
     """Settings of its own: ``ComputerSettings``; ``mcp_servers`` and ``prompt`` as the tool agent has them."""
 
-    driver = Driver.LOOP
     surfaces = SCREENS
     asks_client = True
-
-    def check(self, manifest: ScaffoldManifest) -> None:
-        refuse_command_fields(manifest)
 
     def plan(self, task: TaskManifest, agent: AgentSpec, manifest: ScaffoldManifest, context: PlanContext) -> Plan:
         del agent, manifest
@@ -53,14 +48,6 @@ class ComputerUseScaffold:
             **({"mcp_servers": sorted(servers)} if servers else {}),
         }
         return Plan(argv=[], env=base_environment(context), provenance=provenance)
-
-    def line_parser(self, manifest: ScaffoldManifest) -> LineParser | None:
-        del manifest
-        return None
-
-    def completed(self, exit: ExitReport, manifest: ScaffoldManifest, report: AgentReport | None) -> bool:
-        del manifest
-        return exit.code == 0 and report is not None and report.status == "success"
 
     def loop(self) -> Loop:
         return ComputerUseLoop()

@@ -3,27 +3,22 @@
 import hashlib
 from typing import Any
 
-from service.domain.agents import AgentSpec, Driver, ScaffoldManifest
+from service.domain.agents import AgentSpec, ScaffoldManifest
 from service.domain.errors import Invalid
-from service.domain.run_states import ExitReport
 from service.domain.tasks import TaskManifest
-from service.scaffolds.contract import AgentReport, LineParser, Plan, PlanContext
-from service.scaffolds.environment import base_environment, refuse_command_fields
-from service.scaffolds.loops import Loop
+from service.scaffolds.contract import Plan, PlanContext
+from service.scaffolds.environment import base_environment
+from service.scaffolds.loops import Loop, OurLoop
 from service.scaffolds.prompts import prompt_for
 from service.scaffolds.single_response.loop import LEAST_TOKENS, SYSTEM, VERSION, SingleResponseLoop, cap, effort
 
 MOST_TOKENS = 1_000_000
 
 
-class SingleResponseScaffold:
+class SingleResponseScaffold(OurLoop):
     """Settings of its own: ``max_total_tokens`` (64 000), ``prompt`` (a shipped template), ``chat``."""
 
-    driver = Driver.LOOP
     asks_client = False
-
-    def check(self, manifest: ScaffoldManifest) -> None:
-        refuse_command_fields(manifest)
 
     def plan(self, task: TaskManifest, agent: AgentSpec, manifest: ScaffoldManifest, context: PlanContext) -> Plan:
         del agent, manifest
@@ -37,14 +32,6 @@ class SingleResponseScaffold:
             "max_total_tokens": _cap(context),
         }
         return Plan(argv=[], env=base_environment(context), provenance=provenance)
-
-    def line_parser(self, manifest: ScaffoldManifest) -> LineParser | None:
-        del manifest
-        return None
-
-    def completed(self, exit: ExitReport, manifest: ScaffoldManifest, report: AgentReport | None) -> bool:
-        del manifest
-        return exit.code == 0 and report is not None and report.status == "success"
 
     def loop(self) -> Loop:
         return SingleResponseLoop()

@@ -3,13 +3,12 @@
 import hashlib
 from typing import Any
 
-from service.domain.agents import AgentSpec, Driver, ScaffoldManifest
+from service.domain.agents import AgentSpec, ScaffoldManifest
 from service.domain.errors import Invalid
-from service.domain.run_states import ExitReport
 from service.domain.tasks import TaskManifest
-from service.scaffolds.contract import AgentReport, LineParser, Plan, PlanContext
-from service.scaffolds.environment import base_environment, refuse_command_fields
-from service.scaffolds.loops import Loop
+from service.scaffolds.contract import Plan, PlanContext
+from service.scaffolds.environment import base_environment
+from service.scaffolds.loops import Loop, OurLoop
 from service.scaffolds.prompts import prompt_for
 from service.scaffolds.tool_agent.loop import ToolAgentLoop
 from service.scaffolds.tool_agent.prompt import SYSTEM, VERSION
@@ -18,15 +17,11 @@ from service.scaffolds.tool_loop.servers.settings import servers_of
 from service.scaffolds.tool_loop.work import DEFAULT_TURNS, effort
 
 
-class ToolAgentScaffold:
+class ToolAgentScaffold(OurLoop):
     """Settings of its own: ``tools`` (names among those of the sandbox), ``mcp_servers`` (further tools), ``prompt`` (a
     shipped template), ``chat``."""
 
-    driver = Driver.LOOP
     asks_client = True
-
-    def check(self, manifest: ScaffoldManifest) -> None:
-        refuse_command_fields(manifest)
 
     def plan(self, task: TaskManifest, agent: AgentSpec, manifest: ScaffoldManifest, context: PlanContext) -> Plan:
         del agent, manifest
@@ -43,14 +38,6 @@ class ToolAgentScaffold:
             **({"mcp_servers": sorted(servers)} if servers else {}),
         }
         return Plan(argv=[], env=base_environment(context), provenance=provenance)
-
-    def line_parser(self, manifest: ScaffoldManifest) -> LineParser | None:
-        del manifest
-        return None
-
-    def completed(self, exit: ExitReport, manifest: ScaffoldManifest, report: AgentReport | None) -> bool:
-        del manifest
-        return exit.code == 0 and report is not None and report.status == "success"
 
     def loop(self) -> Loop:
         return ToolAgentLoop()
