@@ -5,14 +5,20 @@ from typing import TYPE_CHECKING, cast
 from alembic import context
 from sqlalchemy import Connection, create_engine
 
-from service.store import tables_benchmarks, tables_desktop, tables_feeds, tables_models
+from service.store import tables_benchmarks, tables_desktop, tables_feeds, tables_grading, tables_models
 from service.store.tables import EVENT_PARTITION_NAME, metadata
 
 if TYPE_CHECKING:
     from sqlalchemy.sql.schema import SchemaItem
 
 
-_TABLES = (tables_benchmarks.benchmarks, tables_desktop.pauses, tables_feeds.changes, tables_models.models)
+_TABLES = (
+    tables_benchmarks.benchmarks,
+    tables_desktop.pauses,
+    tables_feeds.changes,
+    tables_grading.votes,
+    tables_models.models,
+)
 assert all(t.metadata is metadata for t in _TABLES)
 
 

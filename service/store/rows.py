@@ -281,6 +281,11 @@ class GradingRow(Row):
     cause: str | None
     detail: Json
     tries: int
+    queue: str
+    priority: int
+    not_before: datetime | None
+    put_offs: int
+    regrade_id: str | None
     created_at: datetime
     started_at: datetime | None
     graded_at: datetime | None

@@ -304,6 +304,11 @@ gradings = Table(
     Column("criteria", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
     Column("detail", JSONB, nullable=False, server_default=text("'{}'::jsonb")),  # the method's own summary
     Column("tries", Integer, nullable=False, server_default="0"),
+    Column("queue", Text, nullable=False, server_default="rooms"),  # GradingQueue
+    Column("priority", Integer, nullable=False, server_default="0"),  # higher first
+    time("not_before"),  # put off until then
+    Column("put_offs", Integer, nullable=False, server_default="0"),
+    Column("regrade_id", Text),
     created(), time("started_at"), time("graded_at"),
     UniqueConstraint("run_id", "deliverable_digest", "method", "method_version", "settings_digest", "round", "vote",
                      name="uq_gradings_once"),

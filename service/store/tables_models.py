@@ -82,6 +82,7 @@ model_requests = Table(
     Column("attempt", Integer),
     Column("n", Integer),  # of the run, from 1
     Column("purpose", Text, nullable=False, server_default="agent"),  # agent | client | judge | check
+    Column("subject", Text),  # what it was asked for, where it is no run's agent: a grading's id, say
     Column("gateway_id", Text, nullable=False, server_default=""),  # whose it is while it is not settled
     Column("state", Text, nullable=False, server_default="started"),  # started | finished
     Column("model_id", Text), Column("provider", Text), Column("dialect", Text),
@@ -110,6 +111,7 @@ model_requests = Table(
     created(), time("finished_at"),
     Index("ix_model_requests_run", "run_id", "n"),
     Index("ix_model_requests_project", "project_id", "created_at"),
+    Index("ix_model_requests_subject", "subject", postgresql_where=text("subject is not null")),
     Index("ix_model_requests_open", "gateway_id", postgresql_where=text("state = 'started'")),
 )  # fmt: skip
 

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from service.domain.artifacts import ArtifactEntry, EntryKind
 from service.domain.errors import Invalid
+from service.domain.grading_plans import GradingQueue
 from service.domain.tasks import TaskManifest
 from service.domain.verdicts import Verdict, VerdictState
 from service.graders import strict_json
@@ -19,6 +20,7 @@ from service.graders.exact.settings import AnswerRule, ExactSettings
 class ExactGrader:
     method = "exact"
     version = "1"
+    queue: GradingQueue = "rooms"
 
     def check_settings(self, settings: Mapping[str, Any], task: TaskManifest) -> None:
         parsed = _parse(settings)

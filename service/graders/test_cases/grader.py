@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from service.domain.errors import Invalid
+from service.domain.grading_plans import GradingQueue
 from service.domain.tasks import TaskManifest
 from service.domain.verdicts import Verdict, VerdictState
 from service.graders.contract import GraderFault, GradingInput
@@ -23,6 +24,7 @@ class TestCasesGrader:
     __test__ = False
     method = "test_cases"
     version = "1"
+    queue: GradingQueue = "rooms"
 
     def check_settings(self, settings: Mapping[str, Any], task: TaskManifest) -> None:
         parsed = _parse(settings)
