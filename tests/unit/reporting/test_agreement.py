@@ -67,11 +67,11 @@ def test_no_failures_in_n_checks() -> None:
 
 
 def test_paired_difference_is_reproducible_and_covers_its_mean() -> None:
-    before, after = [0.0, 1.0, 0.0, 1.0, 0.0, 0.0], [1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
+    before, after = [0.0, 0.9, 0.1, 0.7, 0.3, 0.2], [1.0, 1.0, 0.0, 0.8, 0.9, 0.5]
     found = a.paired_difference(before, after, seed=7)
     assert found == a.paired_difference(before, after, seed=7)
     assert found.mean is not None
-    assert math.isclose(found.mean, 1 / 3)
+    assert math.isclose(found.mean, 2.0 / 6)
     assert found.interval is not None
     assert found.interval[0] <= found.mean <= found.interval[1]
     assert found.interval != a.paired_difference(before, after, seed=8, draws=50).interval
