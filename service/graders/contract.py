@@ -6,6 +6,7 @@ few points; what we brought badly (hidden asset gone, settings that do not fit) 
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from service.domain.artifacts import ArtifactEntry
@@ -13,7 +14,7 @@ from service.domain.errors import Fault
 from service.domain.evidence import EvidenceDocument
 from service.domain.grading_plans import GradingQueue
 from service.domain.integrity import IntegrityReport
-from service.domain.judging import JudgeSpec, Vote
+from service.domain.judging import MOST_ASKS, JudgeSpec, Vote
 from service.domain.tasks import TaskManifest
 from service.domain.verdicts import Verdict
 from service.models.messages import Image
@@ -57,11 +58,13 @@ class Judges(Protocol):
         n: int,
         ask: Callable[[int], Question],
         read: Callable[[str], dict[str, Any]],
+        *,
+        asks: int = MOST_ASKS,
     ) -> Vote:
         """Return vote ``n`` (from 1) of the judge on ``item``: the recorded one, or what the judge says now, recorded.
 
         ``ask(try)`` gives the question of each try, from 0; ``read`` turns an answer into the vote's content or raises
-        InvalidVote: then the judge is asked again, MOST_ASKS times in all, and after that the vote is invalid. Many votes
+        InvalidVote: then the judge is asked again, ``asks`` times in all, and after that the vote is invalid. Many votes
         may be asked for at once: how many calls leave at once is kept here. Raises GraderBusy ``judge_unavailable`` (away,
         limited: asked again later), GraderFault ``judge_misconfigured`` (no such model, no key), ``judge_refused`` (the
         provider's no to this very request), ``context_too_long``, ``budget_exhausted``.
@@ -94,6 +97,8 @@ class GradingInput:
     """Sandboxes for running what was delivered; null where this grader process has no engine."""
     task: TaskManifest | None = None
     """Instruction, facets, price; null only in tests of methods that read none of it."""
+    content_of: Callable[[str], Path] | None = None
+    """File of a digest in the content store, for writing many files into a room; it may be gone. Null only in tests."""
     open_visible: Callable[[str], BinaryIO] | None = None
     """Open a visible file of the task by path. Raises GraderFault ``visible_missing``."""
     judges: Judges | None = None
