@@ -4,14 +4,12 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import ValidationError
-
 from service.domain.artifacts import ArtifactEntry, EntryKind
 from service.domain.errors import Invalid
 from service.domain.grading_plans import GradingQueue
 from service.domain.tasks import TaskManifest
 from service.domain.verdicts import Verdict, VerdictState
-from service.graders import strict_json
+from service.graders import parsing, strict_json
 from service.graders.contract import GraderFault, GradingInput
 from service.graders.exact import compare
 from service.graders.exact.settings import AnswerRule, ExactSettings
@@ -23,7 +21,7 @@ class ExactGrader:
     queue: GradingQueue = "rooms"
 
     def check_settings(self, settings: Mapping[str, Any], task: TaskManifest) -> None:
-        parsed = _parse(settings)
+        parsed = parsing.parsed(ExactSettings, settings)
         if parsed.expected.hidden not in {f.path for f in task.hidden}:
             raise Invalid("unknown_hidden_asset", f"the task has no hidden file {parsed.expected.hidden!r}")
         if not any(parsed.file.startswith(f"{root}/") for root in task.collect):
@@ -34,10 +32,7 @@ class ExactGrader:
 
 
 def _grade(given: GradingInput) -> Verdict:
-    try:
-        settings = _parse(given.settings)
-    except Invalid as error:
-        raise GraderFault("settings_unusable", error.detail) from error
+    settings = parsing.stored(ExactSettings, given.settings)
     expected = _expected(given, settings)
     try:
         with given.open_deliverable(_entry(given, settings.file)) as stream:
@@ -48,14 +43,6 @@ def _grade(given: GradingInput) -> Verdict:
         criteria = [_judge(rule, answers, expected[rule.id]) for rule in settings.answers]
     score, most = (sum(float(c[name]) for c in criteria) for name in ("score", "max_score"))
     return Verdict(VerdictState.GRADED, score=score, max_score=most, criteria=criteria)
-
-
-def _parse(settings: Mapping[str, Any]) -> ExactSettings:
-    try:
-        return ExactSettings.model_validate(dict(settings))
-    except ValidationError as error:
-        problems = [{"at": list(e["loc"]), "message": e["msg"]} for e in error.errors(include_url=False)]
-        raise Invalid("bad_grader_settings", str(problems[0]["message"]), problems=problems) from error
 
 
 def _expected(given: GradingInput, settings: ExactSettings) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from service.domain.errors import Invalid
 from service.domain.grading_plans import GradingQueue
 from service.domain.tasks import TaskManifest
 from service.domain.verdicts import Verdict, VerdictState
+from service.graders import parsing
 from service.graders.contract import GraderFault, GradingInput
 from service.graders.test_cases.answers import judge_answer
 from service.graders.test_cases.results import Result, criterion
@@ -27,7 +28,7 @@ class TestCasesGrader:
     queue: GradingQueue = "rooms"
 
     def check_settings(self, settings: Mapping[str, Any], task: TaskManifest) -> None:
-        parsed = _parse(settings)
+        parsed = parsing.parsed(TestCasesSettings, settings)
         if parsed.tests not in {f.path for f in task.hidden}:
             raise Invalid("unknown_hidden_asset", f"the task has no hidden file {parsed.tests!r}")
         for path in _named(parsed, settings):
@@ -35,10 +36,7 @@ class TestCasesGrader:
                 raise Invalid("file_not_collected", f"{path!r} is below none of the task's collect roots")
 
     async def grade(self, given: GradingInput) -> Verdict:
-        try:
-            settings = _parse(given.settings)
-        except Invalid as error:
-            raise GraderFault("settings_unusable", error.detail) from error
+        settings = parsing.stored(TestCasesSettings, given.settings)
         file = await asyncio.to_thread(_tests, given, settings.tests)
         code = [t for t in file.tests if t.kind == "code"]
         asked = [t for t in file.tests if t.kind != "code"]
@@ -109,11 +107,3 @@ def _tests(given: GradingInput, path: str) -> TestsFile:
         first = error.errors(include_url=False, include_input=False)[0]
         where = json.dumps(list(first["loc"]))
         raise GraderFault("tests_unusable", f"{path}: {where}: {first['msg']}") from error
-
-
-def _parse(settings: Mapping[str, Any]) -> TestCasesSettings:
-    try:
-        return TestCasesSettings.model_validate(dict(settings))
-    except ValidationError as error:
-        problems = [{"at": list(e["loc"]), "message": e["msg"]} for e in error.errors(include_url=False)]
-        raise Invalid("bad_grader_settings", str(problems[0]["message"]), problems=problems) from error
