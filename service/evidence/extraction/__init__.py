@@ -1,0 +1,1 @@
+"""What a deliverable says, as text and pictures: made in a room, from the sealed deliverable."""

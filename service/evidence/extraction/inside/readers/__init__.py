@@ -1,0 +1,1 @@
+"""One module per family of files. Which reader takes which kind: ``registry.py``."""
