@@ -31,6 +31,7 @@ def downgrade() -> None:
     op.drop_table("grading_plans")
     op.drop_index("ix_model_requests_subject", table_name="model_requests")
     op.drop_column("model_requests", "subject")
+    op.drop_column("runs", "next_plan")
     for name in ("regrade_id", "put_offs", "not_before", "priority", "queue"):
         op.drop_column("gradings", name)
 
@@ -42,6 +43,7 @@ def _widen_gradings() -> None:
     op.add_column("gradings", sa.Column("put_offs", sa.Integer(), server_default="0", nullable=False))
     op.add_column("gradings", sa.Column("regrade_id", sa.Text()))
     op.add_column("model_requests", sa.Column("subject", sa.Text()))
+    op.add_column("runs", sa.Column("next_plan", sa.Text()))
     op.create_index(
         "ix_model_requests_subject", "model_requests", ["subject"], postgresql_where=sa.text("subject is not null")
     )

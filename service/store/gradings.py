@@ -1,8 +1,7 @@
 """Gradings: which methods judge a run's deliverable, and what they decided."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from sqlalchemy import RowMapping, func, select
 from sqlalchemy.dialects.postgresql import insert
@@ -10,22 +9,29 @@ from sqlalchemy.dialects.postgresql import insert
 from service.domain.cleaning import clean_json
 from service.domain.errors import NotFound
 from service.domain.events import EventType, NewEvent
+from service.domain.grading_plans import GradingQueue
 from service.domain.ids import new_id
-from service.domain.run_states import Outcome, Phase
 from service.domain.tasks import GraderSpec, canonical_digest
-from service.domain.verdicts import ENDED_VERDICTS, Verdict, VerdictState, outcome_of
+from service.domain.verdicts import ENDED_VERDICTS, Verdict, VerdictState
 from service.domain.webhooks import HookEvent
 from service.store import criteria, events
 from service.store.announcements import announce
+from service.store.combining import combine
 from service.store.database import Tx
 from service.store.fences import lock_run
 from service.store.notifications import GRADINGS, RUNS
-from service.store.phases import change_phase, notify, touch
+from service.store.phases import notify
 from service.store.rows import GradingRow, RunRow
 from service.store.tables import gradings, runs
 
-_FIXED_OUTCOMES = frozenset({Outcome.CANCELLED, Outcome.INVALIDATED})
-_STATE_OF = {Outcome.GRADED: VerdictState.GRADED, Outcome.ABSTAINED: VerdictState.ABSTAINED}
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """Why gradings are made: under which plan, how soon, within which regrade."""
+
+    plan: str
+    priority: int = 0
+    regrade_id: str | None = None
 
 
 async def enqueue(
@@ -36,14 +42,18 @@ async def enqueue(
     primary: bool = True,
     *,
     versions: Mapping[str, str] | None = None,
+    queues: Mapping[str, GradingQueue] | None = None,
+    occasion: Occasion | None = None,
 ) -> list[GradingRow]:
     """Add a pending grading per spec and return all of them; what is there already stays as it is.
 
-    ``versions`` gives the version of each method (default ``1``). ``run.deliverable_digest`` must be set. Wakes graders. The run's phase is the caller's to change.
+    ``versions`` gives the version of each method (default ``1``), ``queues`` who decides (default ``rooms``).
+    ``run.deliverable_digest`` must be set. Wakes graders. The run's phase is the caller's to change.
     """
     if run.deliverable_digest is None:
         raise ValueError(f"{run.id} has no sealed deliverable to grade")
     await lock_run(tx, run.id)
+    why = occasion or Occasion(run.plan)
     rows: list[GradingRow] = []
     for spec in specs:
         key = {
@@ -55,7 +65,15 @@ async def enqueue(
             "round": round,
             "vote": 1,
         }
-        rest = {"id": new_id("grd"), "project_id": run.project_id, "plan": run.plan, "primary": primary}
+        rest = {
+            "id": new_id("grd"),
+            "project_id": run.project_id,
+            "plan": why.plan,
+            "primary": primary,
+            "queue": (queues or {}).get(spec.method, "rooms"),
+            "priority": why.priority,
+            "regrade_id": why.regrade_id,
+        }
         values = {**key, **rest, "settings": clean_json(spec.settings), "state": VerdictState.PENDING}
         await tx.execute(insert(gradings).values(values).on_conflict_do_nothing())
         query = select(gradings).where(*(gradings.c[name] == value for name, value in key.items()))
@@ -111,9 +129,7 @@ async def claim_start(tx: Tx, grading_id: str) -> GradingRow | None:
 async def finish(tx: Tx, grading_id: str, verdict: Verdict) -> GradingRow:
     """Write the verdict; a grading that has ended keeps the one it has.
 
-    When all primary gradings of the run's newest round have ended: the run is done with their outcome, score and
-    max_score are their sums (null unless graded). A cancelled or invalidated run keeps its outcome.
-    Raises NotFound("grading_not_found").
+    With the last one that counts for the run's verdict the run is done (store.combining). Raises NotFound("grading_not_found").
     """
     grading = await _locked(tx, grading_id)
     if grading is None:
@@ -136,7 +152,7 @@ async def finish(tx: Tx, grading_id: str, verdict: Verdict) -> GradingRow:
     await _announce(tx, run, row)
     await notify(tx, GRADINGS, f"{grading_id} {verdict.state}")
     if row["primary"]:
-        await _combine(tx, await lock_run(tx, row["run_id"]))
+        await combine(tx, await lock_run(tx, row["run_id"]), row["plan"])
     return GradingRow.of(row)
 
 
@@ -173,28 +189,6 @@ async def _announce(tx: Tx, run: RowMapping, row: RowMapping) -> None:
     )
     compact = {name: row[name] for name in (*names, "cause")} | {"labels": run["labels"]}
     await announce(tx, row["project_id"], HookEvent.GRADING_DONE, compact, run["labels"])
-
-
-async def _combine(tx: Tx, run: RowMapping) -> None:
-    mine = (gradings.c.run_id == run["id"], gradings.c.primary.is_(True))
-    newest = select(func.max(gradings.c.round)).where(*mine).scalar_subquery()
-    found = [*(await tx.execute(select(gradings).where(*mine, gradings.c.round == newest))).mappings()]
-    states = [VerdictState(row["state"]) for row in found]
-    if run["outcome"] in _FIXED_OUTCOMES or not ENDED_VERDICTS.issuperset(states):
-        return
-    outcome = outcome_of(states)
-    columns: dict[str, Any] = {
-        "outcome": outcome,
-        "verdict_state": _STATE_OF.get(outcome, VerdictState.FAILED),
-        "score": sum(row["score"] for row in found) if outcome is Outcome.GRADED else None,
-        "max_score": sum(row["max_score"] for row in found) if outcome is Outcome.GRADED else None,
-        "graded_at": func.clock_timestamp(),
-    }
-    if run["phase"] != Phase.DONE or run["outcome"] != outcome:
-        await change_phase(tx, run, Phase.DONE, doing=None, **columns)
-    else:
-        await touch(tx, run["id"], **columns)
-        await notify(tx, RUNS, f"{run['id']} {Phase.DONE}")
 
 
 _GRADING = {

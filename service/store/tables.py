@@ -201,7 +201,7 @@ runs = Table(
     Column("service_calls", Integer, nullable=False, server_default="0"),
     Column("service_cost_usd", Numeric(20, 10)),
     Column("provider_wait_s", DOUBLE, nullable=False, server_default="0"),
-    Column("plan", Text, nullable=False, server_default="task@1"),
+    Column("plan", Text, nullable=False, server_default="task@1"), Column("next_plan", Text),  # takes over once graded
     Column("verdict_state", Text, nullable=False, server_default="pending"),
     Column("score", DOUBLE), Column("max_score", DOUBLE),
     created(), time("queued_at"), time("started_at"), time("deadline_at"), time("ended_at"), time("graded_at"),

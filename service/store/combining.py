@@ -1,0 +1,103 @@
+"""A run's verdict: what the primary gradings of its plan's newest round say together, people's overrides applied."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import RowMapping, func, select
+
+from service.domain.combining import Counted, combined
+from service.domain.run_states import Flag, Outcome, Phase
+from service.domain.verdicts import ENDED_VERDICTS, VerdictState, outcome_of
+from service.store import grading_plans
+from service.store.database import Tx
+from service.store.notifications import RUNS
+from service.store.phases import change_phase, notify, touch
+from service.store.tables import gradings
+from service.store.tables_grading import verdict_reviews
+
+_FIXED_OUTCOMES = frozenset({Outcome.CANCELLED, Outcome.INVALIDATED})
+_STATE_OF = {Outcome.GRADED: VerdictState.GRADED, Outcome.ABSTAINED: VerdictState.ABSTAINED}
+
+
+async def combine(tx: Tx, run: RowMapping, plan: str) -> None:
+    """Write the run's verdict under ``plan`` once all gradings that count have ended; the caller has locked the run.
+
+    ``plan`` counts if it is the run's own or the one that is to become so (``next_plan``): that one takes over together
+    with its verdict. A cancelled or invalidated run keeps its outcome.
+    """
+    if run["outcome"] in _FIXED_OUTCOMES or plan not in (run["plan"], run["next_plan"]):
+        return
+    found = await _newest_round(tx, run["id"], plan)
+    if not found or not ENDED_VERDICTS.issuperset(row["state"] for row in found):
+        return
+    counted = await _reviewed(tx, found)
+    outcome = outcome_of([c.state for c in counted])
+    score, max_score = None, None
+    if outcome is Outcome.GRADED:
+        spec = await grading_plans.spec_of(tx, run["project_id"], plan)
+        score, max_score = combined(spec.combine, counted)
+    columns: dict[str, Any] = {
+        "outcome": outcome,
+        "verdict_state": _STATE_OF.get(outcome, VerdictState.FAILED),
+        "score": score,
+        "max_score": max_score,
+        "graded_at": func.clock_timestamp(),
+        "plan": plan,
+        "flags": _flags(run["flags"], any(c.overridden for c in counted)),
+    }
+    if plan == run["next_plan"]:
+        columns["next_plan"] = None
+    await _write(tx, run, columns)
+
+
+async def _write(tx: Tx, run: RowMapping, columns: dict[str, Any]) -> None:
+    if run["phase"] != Phase.DONE or run["outcome"] != columns["outcome"]:
+        await change_phase(tx, run, Phase.DONE, doing=None, **columns)
+    else:
+        await touch(tx, run["id"], **columns)
+        await notify(tx, RUNS, f"{run['id']} {Phase.DONE}")
+
+
+async def _newest_round(tx: Tx, run_id: str, plan: str) -> Sequence[RowMapping]:
+    mine = (gradings.c.run_id == run_id, gradings.c.plan == plan, gradings.c.primary.is_(True))
+    newest = select(func.max(gradings.c.round)).where(*mine).scalar_subquery()
+    query = select(gradings).where(*mine, gradings.c.round == newest)
+    return (await tx.execute(query.order_by(gradings.c.created_at, gradings.c.id))).mappings().all()
+
+
+async def _reviewed(tx: Tx, found: Sequence[RowMapping]) -> list[Counted]:
+    standing = await standing_overrides(tx, [row["id"] for row in found])
+    counted = [Counted(VerdictState(row["state"]), row["score"], row["max_score"]) for row in found]
+    return [
+        c if (said := standing.get(row["id"])) is None else _overridden(c, said)
+        for c, row in zip(counted, found, strict=True)
+    ]
+
+
+def _overridden(counted: Counted, said: "Override") -> Counted:
+    return replace(counted, state=VerdictState.GRADED, score=said.score, max_score=said.max_score, overridden=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    review_id: str
+    score: float
+    max_score: float
+
+
+async def standing_overrides(tx: Tx, grading_ids: Sequence[str]) -> dict[str, Override]:
+    """Return the newest override of each grading that has one which was not withdrawn."""
+    c = verdict_reviews.c
+    query = (
+        select(verdict_reviews)
+        .where(c.grading_id.in_(grading_ids), c.kind == "override", c.withdrawn_at.is_(None))
+        .order_by(c.created_at, c.id)
+    )
+    rows = (await tx.execute(query)).mappings()
+    return {row["grading_id"]: Override(row["id"], row["score"], row["max_score"]) for row in rows}
+
+
+def _flags(present: Sequence[str], overridden: bool) -> list[str]:
+    rest = [flag for flag in present if flag != Flag.OVERRIDDEN]
+    return [*rest, Flag.OVERRIDDEN] if overridden else rest
