@@ -1,13 +1,12 @@
 """Templates of argv and environment values: ``{name}`` of a fixed set of variables, replaced in one pass.
 
-What a variable inserts is never looked at again, and no attribute, index or format can be named: an instruction that
-contains ``{deadline_unix}`` stays as it is written. ``{{`` and ``}}`` stand for braces.
+An instruction that contains ``{deadline_unix}`` stays as it is written.
 """
 
-import re
-from collections.abc import Mapping
-
 from service.domain.errors import Invalid
+from service.domain.placeholders import render, variables
+
+__all__ = ["RUN_TOKEN", "VARIABLES", "check_template", "render", "variables"]
 
 VARIABLES = frozenset(
     {
@@ -20,7 +19,6 @@ VARIABLES = frozenset(
 follows from task and sample; what the agent does not set is empty."""
 RUN_TOKEN = "{run_token}"  # noqa: S105 - a name
 """As the whole value of an environment variable: the run's token. Nowhere else: argv can be read by everybody inside."""
-_TOKEN = re.compile(r"\{\{|\}\}|\{(gateway\.[a-z]+|[A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def check_template(text: str, *, where: str) -> None:
@@ -32,16 +30,3 @@ def check_template(text: str, *, where: str) -> None:
         known = ", ".join(sorted(VARIABLES))
         detail = f"{where} names {unknown[0]!r}; known variables: {known}; write {{{{ and }}}} for braces"
         raise Invalid("unknown_template_variable", detail, variables=unknown)
-
-
-def variables(text: str) -> set[str]:
-    return {match[1] for match in _TOKEN.finditer(text) if match[1]}
-
-
-def render(text: str, values: Mapping[str, str]) -> str:
-    """Replace every variable of a template that ``check_template`` accepted."""
-
-    def one(match: re.Match[str]) -> str:
-        return values[match[1]] if match[1] else match[0][0]
-
-    return _TOKEN.sub(one, text)
