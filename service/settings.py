@@ -45,6 +45,9 @@ class ApiSettings(BaseModel):
     """URL that browsers use; default: http://<host>:<port>."""
     cors_origins: list[str] = Field(default_factory=list[str])
     """Foreign origins that may call the API from a browser, with a bearer token."""
+    preview_origin: str | None = Field(default=None, pattern=r"^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?$")
+    """Another name of this service, e.g. https://previews.example.net, that raters' browsers load what agents
+    delivered from, and nothing else; default: previews come from ``public_url``, in a sandbox."""
     max_json_bytes: int = 4 << 20
     """Largest JSON request body, in bytes."""
     max_blob_bytes: int = 8 << 30

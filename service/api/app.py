@@ -6,7 +6,7 @@ from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 from prometheus_client import CollectorRegistry
 
-from service.api import problems
+from service.api import previews, problems
 from service.api.edge import Edge
 from service.api.metrics import Metrics
 from service.api.problems import MEDIA_TYPE, Problem
@@ -102,6 +102,8 @@ def create_app(state: ApiState) -> FastAPI:
             expose_headers=EXPOSED,
         )
     config = state.config
+    if config.preview_origin is not None:
+        app.add_middleware(previews.PreviewHost, origin=config.preview_origin)
     app.add_middleware(Edge, max_json_bytes=config.max_json_bytes, max_archive_bytes=config.max_archive_bytes)
     return app
 
@@ -121,5 +123,6 @@ def describe() -> FastAPI:
     for resource in RESOURCES:
         app.include_router(resource.router)
     app.include_router(models.shipped_router)
+    app.include_router(previews.router)
     problems.install(app)
     return app

@@ -192,4 +192,4 @@ def _log(scope: Scope, request_id: str, status: int, seconds: float) -> None:
 
 
 def _without_secrets(path: str) -> str:
-    return re.sub(r"ws[tr]_[^/]*", "[token]", path)
+    return re.sub(r"ws[trp]_[^/]*", "[token]", path)

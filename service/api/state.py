@@ -23,6 +23,8 @@ class ApiConfig:
     """URL that browsers use; its origin is the only one that may send our cookie with an unsafe method."""
     cors_origins: tuple[str, ...] = ()
     """Foreign origins that may call the API from a browser with a bearer token (never with a cookie)."""
+    preview_origin: str | None = None
+    """Origin that previews of deliverables have for themselves; None: they come under ours, in a sandbox."""
     max_json_bytes: int = 4 << 20
     """Largest body of any request but a blob upload, in bytes."""
     max_blob_bytes: int = 8 << 30

@@ -32,6 +32,7 @@ async def _api(settings: Settings, stack: AsyncExitStack) -> None:
     config = ApiConfig(
         public_url=url,
         cors_origins=tuple(settings.api.cors_origins),
+        preview_origin=settings.api.preview_origin,
         max_json_bytes=settings.api.max_json_bytes,
         max_blob_bytes=settings.api.max_blob_bytes,
         max_archive_bytes=settings.api.max_archive_bytes,
