@@ -71,10 +71,14 @@ class SandboxSpec:
     confinement: Confinement = "default"
     """``desktop``: programs may make namespaces of users, processes and network, as a browser's own sandbox needs."""
 
+    verifier: bool = False
+    """A task's own verifier runs in it: small scratch folders /tests and /logs are there, owned by the sandbox's user."""
+
     def key(self) -> str:
         names = ("memory_bytes", "cpus", "pids", "disk_bytes", "inodes", "shm_bytes")
         sizes = {n: getattr(self.limits, n) for n in names}
-        return canonical_digest([self.environment, self.kit, self.runtime, sizes, self.in_memory, self.confinement])
+        kind = [self.in_memory, self.confinement, self.verifier]
+        return canonical_digest([self.environment, self.kit, self.runtime, sizes, *kind])
 
 
 @dataclass(frozen=True, slots=True)

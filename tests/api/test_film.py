@@ -59,7 +59,13 @@ class Rooms:
 
     @asynccontextmanager
     async def open(
-        self, environment: str, limits: Limits, *, in_memory: bool = False, runs_code: bool = False
+        self,
+        environment: str,
+        limits: Limits,
+        *,
+        in_memory: bool = False,
+        runs_code: bool = False,
+        verifier: bool = False,
     ) -> AsyncGenerator[Sandbox]:
         assert (environment, in_memory, runs_code) == ("documents", False, False)
         room = self.rooms.pop(0)

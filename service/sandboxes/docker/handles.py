@@ -42,8 +42,9 @@ class Handle:
             "runtime": self.spec.runtime,
             "in_memory": self.spec.in_memory,
             "limits": self.spec.limits.model_dump(mode="json"),
-            # Left out where it is the default: a worker of the version before this field knows none.
+            # Left out where it is the default: a worker of the version before these fields knows none.
             **({} if self.spec.confinement == "default" else {"confinement": self.spec.confinement}),
+            **({"verifier": True} if self.spec.verifier else {}),
         }
         return {
             "v": 1,

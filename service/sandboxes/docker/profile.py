@@ -24,6 +24,7 @@ CONTROL = "/run/workstead"
 KIT = "/opt/kit"
 GVISOR_TASKS = 512
 PROGRAM = f"{CONTROL}/program.py"
+TESTS, LOGS = "/tests", "/logs"
 OWN_MOUNTS = (WORKSPACE, KIT, CONTROL, "/tmp", "/var/tmp", "/run")  # noqa: S108 - paths inside the container
 
 _SCRATCH = "rw,nosuid,nodev,noexec"
@@ -113,15 +114,29 @@ def _tmpfs(spec: SandboxSpec, image: ImageFacts) -> dict[str, str]:
     A workspace in memory comes on top of that; the spec's maker says how large it is.
     """
     memory = spec.limits.memory_bytes
-    covered = covered_volumes(image)
+    covered = [v for v in covered_volumes(image) if not (spec.verifier and v in (TESTS, LOGS))]
     each = max(64 * KIB, min(MIB, memory // 64 // max(1, len(covered))))
     return {
         "/tmp": f"rw,nosuid,nodev,exec,size={min(256 * MIB, memory // 8)},nr_inodes=65536,mode=1777",  # noqa: S108
         "/var/tmp": f"{_SCRATCH},size={min(64 * MIB, memory // 32)},nr_inodes=16384,mode=1777",  # noqa: S108
         "/run": f"{_SCRATCH},size={min(16 * MIB, memory // 64)},nr_inodes=4096,mode=755",
         **dict.fromkeys(covered, f"{_SCRATCH},size={each},nr_inodes=1024,mode=1777"),
+        **(_verifier_tmpfs(memory) if spec.verifier else {}),
         **({WORKSPACE: _workspace_tmpfs(spec.limits)} if spec.in_memory else {}),
     }
+
+
+def _verifier_tmpfs(memory: int) -> dict[str, str]:
+    own = f"nr_inodes=16384,mode=755,uid={UID},gid={UID}"
+    return {
+        TESTS: f"rw,nosuid,nodev,exec,size={tests_bytes(memory)},{own}",
+        LOGS: f"{_SCRATCH},size={min(16 * MIB, memory // 64)},{own}",
+    }
+
+
+def tests_bytes(memory: int) -> int:
+    """Return the size of a verifier's /tests in a sandbox of so much memory."""
+    return min(64 * MIB, memory // 32)
 
 
 def _workspace_tmpfs(limits: Limits) -> str:

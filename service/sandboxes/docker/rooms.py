@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -40,11 +40,18 @@ class EngineRooms:
 
     @asynccontextmanager
     async def open(
-        self, environment: str, limits: Limits, *, in_memory: bool = False, runs_code: bool = False
+        self,
+        environment: str,
+        limits: Limits,
+        *,
+        in_memory: bool = False,
+        runs_code: bool = False,
+        verifier: bool = False,
     ) -> AsyncGenerator[Sandbox]:
         await self._places.acquire()
         try:
-            room = await self._make(environment, limits, in_memory, runs_code)
+            spec = SandboxSpec(environment, None, limits, in_memory=in_memory, verifier=verifier)
+            room = await self._make(spec, runs_code)
         except BaseException:
             self._places.release()
             raise
@@ -70,16 +77,16 @@ class EngineRooms:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    async def _make(self, environment: str, limits: Limits, in_memory: bool, runs_code: bool) -> Sandbox:
+    async def _make(self, wanted: SandboxSpec, runs_code: bool) -> Sandbox:
+        """Make a room as ``wanted``, whose image is still the name of one."""
         loop = asyncio.get_running_loop()
         until, pause = loop.time() + self._config.patience_s, FIRST_PAUSE_S
         while True:
             try:
                 await self.sweep()
-                image = await self._image(environment)
+                image = await self._image(wanted.environment)
                 runtime = await self._runtime(runs_code)
-                spec = SandboxSpec(image, None, limits, runtime, in_memory=in_memory)
-                return await self.backend.make(spec)
+                return await self.backend.make(replace(wanted, environment=image, runtime=runtime))
             except EngineError as error:
                 if loop.time() + pause > until:
                     raise

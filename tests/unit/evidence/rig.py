@@ -39,7 +39,13 @@ class ScriptedRooms:
 
     @asynccontextmanager
     async def open(
-        self, environment: str, limits: Limits, *, in_memory: bool = False, runs_code: bool = False
+        self,
+        environment: str,
+        limits: Limits,
+        *,
+        in_memory: bool = False,
+        runs_code: bool = False,
+        verifier: bool = False,
     ) -> AsyncGenerator[Sandbox]:
         assert (environment, runs_code) == ("documents", False)
         self.rooms.append(Room(self._answer))

@@ -142,3 +142,16 @@ def test_a_workspace_in_memory_is_a_sized_mount_of_the_agents_and_no_volume() ->
     assert {"nosuid", "nodev", f"size={64 * MIB}", "nr_inodes=5000", "uid=10001", "gid=10001"} <= set(options)
     assert [m["Target"] for m in host_config(made)["Mounts"]] == ["/run/workstead"]
     assert "/workspace" not in host_config(body(limits))["Tmpfs"]
+
+
+def test_a_verifiers_folders_are_there_for_it_alone_and_within_its_memory() -> None:
+    limits = Limits(memory_bytes=64 * MIB, shm_bytes=GIB)
+    image = ImageFacts(IMAGE.id, volumes=("/tests", "/v"))
+    plain = host_config(create_body(SandboxSpec(IMAGE.id, limits=limits), HOST, image, PLACE))["Tmpfs"]
+    made = host_config(create_body(SandboxSpec(IMAGE.id, limits=limits, verifier=True), HOST, image, PLACE))["Tmpfs"]
+    assert "/logs" not in plain
+    assert "noexec" in plain["/tests"], "a VOLUME of the image, and no verifier's folder"
+    assert "uid=10001" in made["/tests"]
+    assert "uid=10001" in made["/logs"]
+    sizes = [int(str(o).partition("size=")[2].partition(",")[0]) for o in made.values()]
+    assert sum(sizes) + shm_bytes(limits) <= limits.memory_bytes // 2

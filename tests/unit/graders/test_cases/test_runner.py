@@ -73,7 +73,13 @@ class ScriptedRooms:
 
     @asynccontextmanager
     async def open(
-        self, environment: str, limits: Limits, *, in_memory: bool = False, runs_code: bool = False
+        self,
+        environment: str,
+        limits: Limits,
+        *,
+        in_memory: bool = False,
+        runs_code: bool = False,
+        verifier: bool = False,
     ) -> AsyncGenerator[Sandbox]:
         assert (in_memory, runs_code) == (True, True)
         made = await self.backend.make(SandboxSpec(await self.backend.resolve_image("base"), limits=limits))
