@@ -10,6 +10,7 @@ from service.graders.contract import Grader
 
 METHODS = {
     "exact": "service.graders.exact.grader:ExactGrader",
+    "integrity": "service.graders.integrity.grader:IntegrityGrader",
     "test_cases": "service.graders.test_cases.grader:TestCasesGrader",
 }
 
