@@ -10,7 +10,7 @@ from workstead.cli.conformance import conformance
 from workstead.cli.demo import demo
 from workstead.cli.demo_desktop import demo_desktop
 from workstead.cli.doctor import doctor
-from workstead.cli.grade import grade
+from workstead.cli.grade import grade_app
 from workstead.cli.hosts import hosts_app
 from workstead.cli.images import images_app
 from workstead.cli.models import models_app
@@ -33,7 +33,7 @@ app = typer.Typer(
     help="Runs AI agents on real work and grades what they deliver.", epilog=EXIT_CODES, no_args_is_help=True,
     rich_markup_mode=None, pretty_exceptions_enable=False,
 )  # fmt: skip
-for command in (serve, run, grade, demo, demo_desktop, doctor, whoami, config, scripted_provider):
+for command in (serve, run, demo, demo_desktop, doctor, whoami, config, scripted_provider):
     app.command()(command)
 app.command("try")(try_)
 scaffolds_app.command("conformance")(conformance)
@@ -41,6 +41,7 @@ for name, group in (
     ("benchmarks", benchmarks_app),
     ("tasks", tasks_app),
     ("runs", runs_app),
+    ("grade", grade_app),
     ("artifacts", artifacts_app),
     ("models", models_app),
     ("agents", agents_app),

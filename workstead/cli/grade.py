@@ -1,10 +1,11 @@
-"""``workstead grade``: a new round of grading on what runs delivered, without running anything anew."""
+"""``workstead grade``: a new round of grading on what runs delivered, without running anything anew; and what there is of gradings."""
 
 import asyncio
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from workstead.aio import AsyncClient
 from workstead.cli.common import GRADED, UNGRADED, emit, in_words, out
@@ -15,12 +16,30 @@ from workstead.cli.watch import note
 from workstead.models import Grading
 
 AT_ONCE = 8
+_RUNS = "runs"
+
+
+class _RunsUnlessNamed(TyperGroup):
+    """``grade run_…`` is ``grade runs run_…``: a word that is no command is a run."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = [_RUNS, *args]
+        return super().parse_args(ctx, args)
+
+
+grade_app = typer.Typer(
+    help="Grade what runs delivered, again: `grade RUN …`; and the gradings there are.",
+    cls=_RunsUnlessNamed,
+    no_args_is_help=True,
+)
 
 Ids = Annotated[list[str], typer.Argument(help="Runs with a sealed deliverable", show_default=False)]
 Round = Annotated[str, typer.Option("--round", help="`new`, or the number that the round is to have")]
 Detach = Annotated[bool, typer.Option("--detach", help="Do not wait for the verdicts")]
 
 
+@grade_app.command(_RUNS)
 @in_words
 def grade(ids: Ids, round_: Round = "new", detach: Detach = False, as_json: Json = False) -> None:
     """Grade runs again and wait. Exit code 0: every grading reached a score; 3: some did not.
