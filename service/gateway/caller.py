@@ -24,6 +24,8 @@ class Caller:
     """Most time that one request waits for a provider."""
     run_id: str | None = None
     attempt: int | None = None
+    subject: str | None = None
+    """What it is for, where it is no run: a grading's id."""
     services: Sequence[GrantedService] = ()
     provider_tools: ProviderTools = ProviderTools.DENY
     deny_hosts: Sequence[str] = ()

@@ -242,6 +242,7 @@ class Forwarding:
             new_id("mrq"), caller.project_id, self._parts.ledger.gateway_id, caller.run_id, caller.attempt,
             caller.purpose, asking.model.id, spec.provider, spec.dialect, f"{exchange.method} {exchange.path()}",
             asking.facts.model or asking.route.model, asking.facts.streaming, reserved.tokens, reserved.usd or None,
+            caller.subject,
         )  # fmt: skip
 
 

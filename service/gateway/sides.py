@@ -10,15 +10,16 @@ from service.gateway.endpoints import Endpoints
 from service.gateway.exchange import Exchange
 from service.gateway.ports import Purpose
 
-PROJECT, PURPOSE, MODEL, RUN = (
+PROJECT, PURPOSE, MODEL, RUN, SUBJECT = (
     "x-workstead-project",
     "x-workstead-purpose",
     "x-workstead-model",
     "x-workstead-run",
+    "x-workstead-subject",
 )
-"""Headers beside the service token: project id, purpose, names of catalogue models (separated by commas), and
-``<run id>/<attempt>`` where the request belongs to a run."""
-MAX_MODELS = 16
+"""Headers beside the service token: project id, purpose, names of catalogue models (separated by commas),
+``<run id>/<attempt>`` where the request belongs to a run, and what else it is for (a grading's id)."""
+MAX_MODELS, MAX_SUBJECT = 16, 64
 FindModels = Callable[[str, list[str]], Awaitable[list[GrantedModel]]]
 """Project id, names → the project's models of these names. Raises Unavailable."""
 
@@ -53,6 +54,7 @@ class OwnSide:
         models = await self._find(project, names)
         run_id, attempt = _run(exchange.header(RUN))
         caller = own_caller(project, purpose, models, self._patience_s, run_id, attempt)
+        caller.subject = _subject(exchange.header(SUBJECT))
         if purpose is Purpose.CLIENT and run_id is not None and attempt is not None:
             served = self._endpoints.caller((run_id, attempt), project)
             if served is None:
@@ -71,6 +73,12 @@ class PublicSide:
     async def admit(self, exchange: Exchange) -> Caller:
         """Raises Refused (401)."""
         return self._endpoints.by_token(presented(exchange.headers, exchange.query()), public=True)
+
+
+def _subject(value: str | None) -> str | None:
+    if value is not None and not (value.isascii() and value.isprintable() and 0 < len(value) <= MAX_SUBJECT):
+        raise Refused(400, "bad_headers", f"{SUBJECT}: an id")
+    return value
 
 
 def _run(value: str | None) -> tuple[str | None, int | None]:

@@ -117,6 +117,8 @@ class Ask:
     effort: str | None = None
     """Resolved; null: nothing is sent."""
     computer: ComputerTool | None = None
+    subject: str | None = None
+    """What it is for, in the ledger: a grading's id. For the gateway only, which takes it from our own processes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ The run's counters and its events are written in the same transactions. Counters
 asked anything; ``cost_usd_all_attempts`` goes on over all of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from itertools import groupby
@@ -23,7 +23,7 @@ from service.store.blob_refs import add_refs
 from service.store.database import Tx
 from service.store.phases import touch
 from service.store.request_bodies import OWNER as BODIES_OWNER
-from service.store.rows_requests import ModelRequestRow, NewRequest, Settlement, Spent
+from service.store.rows_requests import ModelRequestRow, NewRequest, Settlement, Spent, SubjectCost
 from service.store.tables import attempts, runs
 from service.store.tables_models import model_requests as ledger
 
@@ -117,6 +117,19 @@ async def spent(tx: Tx, run_id: str) -> Spent:
     query = select(func.count(), func.sum(tokens), func.sum(usd)).where(c.run_id == run_id, c.purpose == _AGENT)
     count, used, dollars = (await tx.execute(query)).one()
     return Spent(count, int(used or 0), dollars or Decimal(0))
+
+
+async def cost_of(tx: Tx, project_id: str, subjects: Sequence[str]) -> dict[str, SubjectCost]:
+    """Return what requests for each of these (gradings, say) took; one that nothing was asked for is left out."""
+    c = ledger.c
+    unknown = func.count().filter(c.cost_usd.is_(None))
+    tokens = [func.sum(c[name]) for name in _TOKENS]
+    query = select(c.subject, func.count(), func.sum(c.cost_usd), unknown, *tokens)
+    mine = (c.project_id == project_id, c.subject.in_(list(subjects)))
+    found: dict[str, SubjectCost] = {}
+    for subject, count, usd, free, *took in await tx.execute(query.where(*mine).group_by(c.subject)):
+        found[subject] = SubjectCost(count, usd, free, TokenUsage(**dict(zip(_TOKENS, map(int, took), strict=True))))
+    return found
 
 
 async def list_for_run(tx: Tx, run_id: str, after: int, limit: int) -> list[ModelRequestRow]:

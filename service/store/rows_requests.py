@@ -30,6 +30,21 @@ class NewRequest:
     streaming: bool
     reserved_tokens: int = 0
     reserved_usd: Decimal | None = None
+    subject: str | None = None
+    """What it is for, where it is no run's: a grading's id."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectCost:
+    """What all requests for one subject took."""
+
+    requests: int
+    usd: Decimal | None
+    """Of those whose price is known; null: of none."""
+    unknown: int
+    """Requests whose cost is not known, those under way included."""
+    usage: TokenUsage
+    """Of those whose usage is known."""
 
 
 @dataclass(frozen=True, slots=True)

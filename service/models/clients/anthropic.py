@@ -16,6 +16,7 @@ from service.models.clients.reaching import (
     answer_cut,
     connection_error,
     count,
+    headers_of,
     http_client,
     inner,
     refused,
@@ -61,7 +62,7 @@ class AnthropicClient:
         await self._sdk.close()
 
     async def ask(self, ask: Ask) -> Answer:
-        body = request_body(self._reach, ask)
+        body = request_body(self._reach, ask) | {"extra_headers": headers_of(ask)}
         gathered = Gathered(ask.computer)
         with transport_errors():
             try:

@@ -1,5 +1,6 @@
 """Gemini streamGenerateContent over the official SDK."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, cast
@@ -18,6 +19,7 @@ from service.models.clients.reaching import (
     Size,
     answer_cut,
     count,
+    headers_of,
     http_client,
     inner,
     listed,
@@ -52,7 +54,8 @@ class GeminiClient:
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
         self._http: httpx2.AsyncClient = http_client(reach)
-        self._answers: list[httpx2.Response] = []
+        self._answers: dict[asyncio.Task[Any] | None, list[httpx2.Response]] = {}
+        """By the task that asks: one client serves many at once."""
         self._http.event_hooks = {"response": [self._note]}
         options = types.HttpOptions(
             base_url=ADDRESS,
@@ -67,14 +70,15 @@ class GeminiClient:
         await self._http.aclose()
 
     async def _note(self, answer: httpx2.Response) -> None:
-        self._answers.append(answer)
+        self._answers.setdefault(asyncio.current_task(), []).append(answer)
 
     async def ask(self, ask: Ask) -> Answer:
         try:
             return await self._ask(ask)
         finally:
-            while self._answers:  # after an error inside a stream the SDK leaves it to the garbage collector
-                await self._answers.pop().aclose()
+            # After an error inside a stream the SDK leaves it to the garbage collector.
+            for answer in self._answers.pop(asyncio.current_task(), []):
+                await answer.aclose()
 
     async def _ask(self, ask: Ask) -> Answer:
         contents, config = request_parts(self._reach, ask)
@@ -109,6 +113,8 @@ def request_parts(reach: Reach, ask: Ask) -> tuple[list[Any], types.GenerateCont
         config["temperature"] = ask.temperature
     if ask.effort is not None:
         config["thinking_config"] = {"thinking_level": ask.effort.upper(), "include_thoughts": True}
+    if headers := headers_of(ask):
+        config["http_options"] = {"headers": headers}
     return _contents(ask), types.GenerateContentConfig.model_validate(config)
 
 

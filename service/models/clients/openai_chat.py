@@ -8,7 +8,7 @@ import openai
 from service.domain.models import Dialect, TokenUsage
 from service.models.clients.computers.native import check_native
 from service.models.clients.openai_errors import sdk_errors, sdk_for
-from service.models.clients.reaching import MAX_CALLS, Size, count, inner, listed, tool_call
+from service.models.clients.reaching import MAX_CALLS, Size, count, headers_of, inner, listed, tool_call
 from service.models.messages import Answer, Ask, GatewayAway, Image, Reach, Stop, Turn, UserTurn
 
 _STOPS: dict[str, Stop] = {
@@ -37,7 +37,9 @@ class ChatClient:
         body = request_body(self._reach, ask)
         gathered = Gathered()
         with sdk_errors():
-            async with await self._sdk.chat.completions.create(**body, stream=True) as stream:
+            async with await self._sdk.chat.completions.create(
+                **body, extra_headers=headers_of(ask), stream=True
+            ) as stream:
                 async for chunk in stream:
                     gathered.take(chunk.model_dump(mode="json", exclude_unset=True))
             if gathered.ended:

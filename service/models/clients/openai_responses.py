@@ -9,7 +9,7 @@ from service.domain.models import Dialect, TokenUsage
 from service.models.clients.computers import responses as computers
 from service.models.clients.computers.native import check_native
 from service.models.clients.openai_errors import sdk_errors, sdk_for
-from service.models.clients.reaching import MAX_CALLS, Size, count, inner, listed, tool_call
+from service.models.clients.reaching import MAX_CALLS, Size, count, headers_of, inner, listed, tool_call
 from service.models.messages import (
     Answer,
     Ask,
@@ -47,7 +47,7 @@ class ResponsesClient:
         items: dict[int, dict[str, Any]] = {}
         size = Size()
         with sdk_errors():
-            async with await self._sdk.responses.create(**body, stream=True) as stream:
+            async with await self._sdk.responses.create(**body, extra_headers=headers_of(ask), stream=True) as stream:
                 async for event in stream:
                     found: dict[str, Any] = event.model_dump(mode="json", exclude_unset=True, warnings=False)
                     size.add(str(found.get("delta") or ""))

@@ -9,7 +9,7 @@ from typing import Any, cast
 import httpx2
 
 from service.domain.limits import MIB
-from service.models.messages import UNAVAILABLE, GatewayAway, ModelRefused, Reach, ToolCall
+from service.models.messages import UNAVAILABLE, Ask, GatewayAway, ModelRefused, Reach, ToolCall
 
 ADDRESS = "http://gateway"
 TIMEOUT_S = 3600.0
@@ -31,6 +31,11 @@ def http_client(reach: Reach) -> httpx2.AsyncClient:
     timeout = httpx2.Timeout(TIMEOUT_S, connect=10.0)
     transport = httpx2.AsyncHTTPTransport(uds=reach.socket)
     return httpx2.AsyncClient(transport=transport, timeout=timeout, trust_env=False, headers=reach.headers)
+
+
+def headers_of(ask: Ask) -> dict[str, str]:
+    """Return what the gateway is told of this one request."""
+    return {} if ask.subject is None else {"x-workstead-subject": ask.subject}
 
 
 @contextmanager

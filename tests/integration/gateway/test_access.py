@@ -14,7 +14,7 @@ from service.gateway.control import bind
 from service.gateway.front import Front, NoServices
 from service.gateway.http_server import HttpServing
 from service.gateway.sides import OwnSide, PublicSide
-from service.store import run_models
+from service.store import model_requests, run_models
 from tests.integration.gateway.bench import TOKEN, GateBench, messages, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -210,15 +210,22 @@ async def test_our_own_processes_have_a_socket(bench: GateBench, tmp_path: Any) 
     async with httpx.AsyncClient(transport=transport, base_url="http://gateway", timeout=10) as client:
         own = {"x-api-key": "service-token", "x-workstead-project": grant.project_id, "x-workstead-purpose": "judge",
                "x-workstead-model": "test/anthropic"}  # fmt: skip
-        assert (await client.post("/v1/messages", json=messages(), headers=own)).status_code == 200
+        of_one = {**own, "x-workstead-subject": "grd_1"}
+        assert (await client.post("/v1/messages", json=messages(), headers=of_one)).status_code == 200
         assert (
             await client.post("/v1/messages", json=messages(), headers={"x-api-key": "wsr_LOOPLOOP_of-a-loop"})
         ).status_code == 200
         assert (await client.post("/v1/messages", json=messages(), headers={"x-api-key": "other"})).status_code == 401
-        wrong = {**own, "x-workstead-purpose": "agents"}
-        assert (await client.post("/v1/messages", json=messages(), headers=wrong)).status_code == 400
+        for wrong in ({"x-workstead-purpose": "agents"}, {"x-workstead-subject": "g" * 65}):
+            assert (await client.post("/v1/messages", json=messages(), headers={**own, **wrong})).status_code == 400
     await listening.close()
     assert len(await bench.ledger_of(grant)) == 1, "the judge's is in no run"
+    await bench.ledger.flush()
+    async with bench.db.reading() as tx:
+        (cost,) = (await model_requests.cost_of(tx, grant.project_id, ["grd_1", "grd_2"])).items()
+    assert cost[0] == "grd_1"
+    assert cost[1].usd is not None
+    assert (cost[1].requests, cost[1].usd > 0, cost[1].unknown) == (1, True, 0)
 
 
 async def test_the_public_side_knows_remote_drivers_only(bench: GateBench) -> None:

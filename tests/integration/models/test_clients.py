@@ -1,5 +1,6 @@
 """The official SDKs against the scripted provider: one neutral answer for each dialect, whatever goes wrong."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -170,6 +171,18 @@ async def test_effort_and_temperature_are_passed_on(connect: Callable[..., Model
     assert '"low"' in body.lower()
     await ask_once(connect("text"), temperature=0.25)
     assert "0.25" in provider.requests()[-1].body.decode()
+
+
+async def test_one_client_serves_many_at_once_and_says_what_each_is_for(
+    connect: Callable[..., ModelClient], provider: Scripted
+) -> None:
+    client, before = connect("slow"), len(provider.requests())
+    asks = [Ask("Be brief.", [UserTurn(text="Do it.")], subject=f"grd_{n}") for n in range(4)]
+    answers = await asyncio.gather(*(client.ask(ask) for ask in asks), client.ask(Ask("", [UserTurn(text="Do it.")])))
+    await client.close()
+    assert len({answer.text for answer in answers}) == 1
+    said = sorted(one.headers.get("x-workstead-subject", "") for one in provider.requests()[before:])
+    assert said == ["", "grd_0", "grd_1", "grd_2", "grd_3"]
 
 
 async def test_a_large_answer_is_cut_off_by_us(
