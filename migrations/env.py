@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, cast
 from alembic import context
 from sqlalchemy import Connection, create_engine
 
-from service.store import tables_benchmarks, tables_desktop, tables_feeds, tables_grading, tables_models
+from service.store import (
+    tables_benchmarks,
+    tables_campaigns,
+    tables_desktop,
+    tables_feeds,
+    tables_grading,
+    tables_models,
+)
 from service.store.tables import EVENT_PARTITION_NAME, metadata
 
 if TYPE_CHECKING:
@@ -14,6 +21,7 @@ if TYPE_CHECKING:
 
 _TABLES = (
     tables_benchmarks.benchmarks,
+    tables_campaigns.campaigns,
     tables_desktop.pauses,
     tables_feeds.changes,
     tables_grading.votes,

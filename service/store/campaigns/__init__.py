@@ -1,0 +1,1 @@
+"""Campaigns of raters: what is rated, who rates, and what was said."""
