@@ -2,8 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import structlog
@@ -12,6 +11,7 @@ from service.domain.artifacts import ArtifactEntry, EntryKind
 from service.domain.errors import Fault
 from service.domain.integrity import MAX_FILES, FileReport, IntegrityReport, ProblemType
 from service.domain.limits import GIB, MIB, Limits
+from service.evidence.batches import IN_MEMORY_BYTES, Item, batches, fits_in_memory
 from service.evidence.integrity.answers import Answer, answers
 from service.evidence.integrity.bundle import checker_bundle
 from service.evidence.integrity.quick import begun, judged_here, with_problem
@@ -19,8 +19,6 @@ from service.sandboxes.contract import FileSource, LauncherLost, Sandbox, Sandbo
 from service.sandboxes.rooms import Rooms
 
 IMAGE = "documents"
-IN_MEMORY_BYTES = 64 * MIB
-"""Batches up to here need no disk."""
 BATCH_BYTES = 512 * MIB
 BATCH_FILES = 200
 ANSWER_BYTES = 16 * MIB
@@ -38,14 +36,6 @@ class ReportUnavailable(Fault):
     """It cannot be made now; ``type`` says why: ``no_rooms``, ``room_failed``, ``deliverable_missing``."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
-    place: int
-    """In the report's list."""
-    report: FileReport
-    content: Path
-
-
 async def make_report(
     entries: Sequence[ArtifactEntry], content_of: Callable[[str], Path], rooms: Rooms | None
 ) -> IntegrityReport:
@@ -56,54 +46,38 @@ async def make_report(
     files = [e for e in entries if e.kind is EntryKind.FILE and e.sha256 is not None]
     listed = files[:MAX_FILES]
     try:
-        done, pending = await asyncio.to_thread(_sort, listed, content_of)
+        reports, pending = await asyncio.to_thread(_sort, listed, content_of)
     except OSError as error:
         raise ReportUnavailable("deliverable_missing", str(error)) from error
     if pending and rooms is None:
         raise ReportUnavailable("no_rooms", "no engine here")
     until = time.monotonic() + MOST_S
-    for batch in _batches(pending):
+    for batch in batches(pending, BATCH_BYTES, BATCH_FILES):
         assert rooms is not None
         left = until - time.monotonic()
-        found = await _in_room(rooms, batch, left) if left > 0 else {}
+        found: Mapping[int, Answer] = await _in_room(rooms, batch, left) if left > 0 else {}
         for item in batch:
-            done[item.place] = _finished(item.report, found.get(item.place))
-    ordered = tuple(done[place] for place in range(len(listed)))
-    return IntegrityReport(files=ordered, not_listed=len(files) - len(listed))
+            reports[item.place] = _finished(reports[item.place], found.get(item.place))
+    return IntegrityReport(files=tuple(reports), not_listed=len(files) - len(listed))
 
 
-def _sort(
-    files: Sequence[ArtifactEntry], content_of: Callable[[str], Path]
-) -> tuple[dict[int, FileReport], list[_Pending]]:
-    done: dict[int, FileReport] = {}
-    pending: list[_Pending] = []
+def _sort(files: Sequence[ArtifactEntry], content_of: Callable[[str], Path]) -> tuple[list[FileReport], list[Item]]:
+    """Return the reports as far as they are, and what a room must look at, by its place among them."""
+    reports: list[FileReport] = []
+    pending: list[Item] = []
     for place, entry in enumerate(files):
         report, content = begun(entry), content_of(entry.sha256 or "")
         content.stat()  # a file that is gone is our loss, and no finding about the deliverable
         finished = judged_here(report, content)
         if finished is None:
-            pending.append(_Pending(place, report, content))
-        else:
-            done[place] = finished
-    return done, pending
+            pending.append(Item(place, report.claims or "", report.size_bytes, content))
+        reports.append(finished or report)
+    return reports, pending
 
 
-def _batches(pending: Iterable[_Pending]) -> Iterator[list[_Pending]]:
-    batch: list[_Pending] = []
-    size = 0
-    for item in pending:
-        if batch and (size + item.report.size_bytes > BATCH_BYTES or len(batch) >= BATCH_FILES):
-            yield batch
-            batch, size = [], 0
-        batch.append(item)
-        size += item.report.size_bytes
-    if batch:
-        yield batch
-
-
-async def _in_room(rooms: Rooms, batch: Sequence[_Pending], left_s: float) -> dict[int, Answer]:
+async def _in_room(rooms: Rooms, batch: Sequence[Item], left_s: float) -> dict[int, Answer]:
     """Return the answers that came. Raises ReportUnavailable if there was no room; a room that dies costs its answers."""
-    small = sum(item.report.size_bytes for item in batch) <= IN_MEMORY_BYTES
+    small = fits_in_memory(batch)
     opened = False
     try:
         async with rooms.open(IMAGE, _SMALL if small else _LIMITS, in_memory=small) as room:
@@ -119,8 +93,8 @@ async def _in_room(rooms: Rooms, batch: Sequence[_Pending], left_s: float) -> di
         raise ReportUnavailable("room_failed", str(error)) from error
 
 
-async def _ask(room: Sandbox, batch: Sequence[_Pending], left_s: float) -> dict[int, Answer]:
-    question = ",".join(f'[{item.place},"{item.report.claims or ""}"]' for item in batch)
+async def _ask(room: Sandbox, batch: Sequence[Item], left_s: float) -> dict[int, Answer]:
+    question = ",".join(f'[{item.place},"{item.ext}"]' for item in batch)
     timeout_s = min(left_s, BATCH_S + FILE_S * len(batch))
     done = await room.exec(_ARGV, stdin=f"[{question}]".encode(), timeout_s=timeout_s, limit_bytes=ANSWER_BYTES)
     if done.code != 0:
@@ -130,7 +104,7 @@ async def _ask(room: Sandbox, batch: Sequence[_Pending], left_s: float) -> dict[
     return answers(done.stdout, frozenset(item.place for item in batch))
 
 
-def _sources(batch: Sequence[_Pending]) -> list[FileSource]:
+def _sources(batch: Sequence[Item]) -> list[FileSource]:
     files = [FileSource(f"in/{item.place}/file", file=item.content) for item in batch]
     return [FileSource("check.pyz", data=checker_bundle()), *files]
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from service.domain.artifacts import ArtifactEntry, EntryKind
 from service.domain.integrity import MAX_FILES, IntegrityReport, ProblemType
+from service.evidence import batches
 from service.evidence.integrity import report as making
 from service.evidence.integrity.answers import answers
 from service.evidence.integrity.bundle import checker_bundle
@@ -133,7 +134,7 @@ def test_no_bytes_break_the_parser(data: bytes) -> None:
 
 async def test_batches_are_bounded(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(making, "BATCH_BYTES", 100)
-    monkeypatch.setattr(making, "IN_MEMORY_BYTES", 50)
+    monkeypatch.setattr(batches, "IN_MEMORY_BYTES", 50)
     for n, size in enumerate([60, 30, 20, 500, 1]):
         shelf.put(f"output/{n}.bin", bytes([n]) * size)
     rooms = ScriptedRooms(lambda asked: b"".join(line(n, sniffed=None, opens=None) for n, _ in asked))

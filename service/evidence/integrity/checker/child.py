@@ -1,9 +1,5 @@
-"""One file in one process of its own: whatever its reader does, the others' results stand."""
+"""What is said of one file, in the process that reads it."""
 
-import json
-import os
-import resource
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +7,8 @@ from service.evidence.integrity.checker.findings import MIB, Seen, Trouble
 from service.evidence.integrity.checker.readers import reader_of
 from service.evidence.integrity.checker.sniff import HEAD_BYTES, TAIL_BYTES, judged, sniff
 
-CPU_S = 20
 MEMORY = 1024 * MIB
-OUTPUT = 16 * MIB
+"""Of the process."""
 MAX_PROBLEMS, MAX_DETAIL = 8, 300
 Result = dict[str, Any]
 
@@ -24,39 +19,6 @@ def sniffed(path: Path) -> str | None:
         size = file.seek(0, 2)
         file.seek(max(0, size - TAIL_BYTES))
         return sniff(head, file.read())
-
-
-def fork_reader(path: Path, ext: str) -> tuple[int, int]:
-    """Start a process that reads ``path``; return its pid and the pipe on which its one result comes."""
-    receive, send = os.pipe()
-    pid = os.fork()
-    if pid:
-        os.close(send)
-        return pid, receive
-    code = 1
-    try:
-        os.setsid()
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for fd in (0, 1, 2):
-            os.dup2(nothing, fd)
-        os.closerange(3, send)
-        os.closerange(send + 1, 256)
-        _limit()
-        os.write(send, json.dumps(examine(path, ext)).encode()[:65536])
-        code = 0
-    finally:
-        os._exit(code)
-
-
-def _limit() -> None:
-    for name, value in (
-        (resource.RLIMIT_AS, MEMORY),
-        (resource.RLIMIT_CPU, CPU_S),
-        (resource.RLIMIT_FSIZE, OUTPUT),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        resource.setrlimit(name, (value, value))
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
 
 def examine(path: Path, ext: str) -> Result:
