@@ -122,13 +122,14 @@ async def spent(tx: Tx, run_id: str) -> Spent:
 async def cost_of(tx: Tx, project_id: str, subjects: Sequence[str]) -> dict[str, SubjectCost]:
     """Return what requests for each of these (gradings, say) took; one that nothing was asked for is left out."""
     c = ledger.c
-    unknown = func.count().filter(c.cost_usd.is_(None))
-    tokens = [func.sum(c[name]) for name in _TOKENS]
-    query = select(c.subject, func.count(), func.sum(c.cost_usd), unknown, *tokens)
+    unknown = func.count().filter(c.cost_usd.is_(None)).label("unknown")
+    sums = [func.sum(c[name]).label(name) for name in ("cost_usd", *_TOKENS)]
+    query = select(c.subject, func.count().label("requests"), unknown, *sums)
     mine = (c.project_id == project_id, c.subject.in_(list(subjects)))
     found: dict[str, SubjectCost] = {}
-    for subject, count, usd, free, *took in await tx.execute(query.where(*mine).group_by(c.subject)):
-        found[subject] = SubjectCost(count, usd, free, TokenUsage(**dict(zip(_TOKENS, map(int, took), strict=True))))
+    for row in (await tx.execute(query.where(*mine).group_by(c.subject))).mappings():
+        usage = TokenUsage(**{name: int(row[name]) for name in _TOKENS})
+        found[row["subject"]] = SubjectCost(row["requests"], row["cost_usd"], row["unknown"], usage)
     return found
 
 
