@@ -21,6 +21,11 @@ def read_object(stream: BinaryIO, max_bytes: int = MAX_BYTES) -> dict[str, Any]:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise NotUsable("not UTF-8 text") from None
+    return parse_object(text)
+
+
+def parse_object(text: str) -> dict[str, Any]:
+    """Read a text whose length the caller has bounded. Raises NotUsable."""
     try:
         value = json.loads(text, object_pairs_hook=_pairs, parse_constant=_constant, parse_float=_float)
     except json.JSONDecodeError as error:
