@@ -49,7 +49,11 @@ class Caps:
 
 
 class Converter(Protocol):
-    """The office program of the room: one for all files, started when the first one needs it."""
+    """The office program of the room, ``office.Office(folder)``: one for all files of the room.
+
+    The parent program makes it if any file is of a kind in ``kinds.OFFICE``, calls ``start()`` (which returns at once)
+    before the first reader and ``close()`` after the last one; readers call ``convert`` in their own processes, two at once.
+    """
 
     def convert(self, path: Path, to: str, out: "Output") -> Path:
         """Return the file converted to the format ``to`` (an extension), in ``out.scratch``.
