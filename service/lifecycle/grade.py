@@ -11,21 +11,18 @@ from typing import BinaryIO
 import structlog
 
 from service.domain.artifacts import ArtifactEntry
-from service.domain.errors import Conflict, NotFound
+from service.domain.errors import NotFound
 from service.domain.integrity import IntegrityReport
-from service.domain.run_states import Phase
 from service.domain.tasks import TaskManifest
 from service.domain.verdicts import Verdict, VerdictState
 from service.graders.contract import Grader, GraderBusy, GraderFault, GradingInput
 from service.graders.registry import grader_for
 from service.lifecycle.crash_points import CrashPoints
 from service.lifecycle.integrity import ReportContext, entries_of, report_for_run
-from service.lifecycle.sealing import enqueue
 from service.sandboxes.rooms import Rooms
 from service.store import gradings, runs, tasks
 from service.store.blobs import BlobStore
 from service.store.database import Database, Tx, retrying
-from service.store.fences import lock_run
 from service.store.rows import GradingRow
 
 MAX_STARTS = 10
@@ -68,24 +65,6 @@ async def grade(ctx: GradeContext, grading_id: str) -> None:
         await gradings.finish(tx, grading_id, verdict)
 
     await retrying(ctx.db, finish, ctx.database_patience_s)
-
-
-async def regrade(tx: Tx, project_id: str, run_id: str, round: int | None = None) -> list[GradingRow]:
-    """Queue a new round over the sealed deliverable, without a new run; ``round`` defaults to the next one.
-
-    Raises NotFound, Conflict ``run_not_sealed`` (still working, or nothing was sealed), Conflict ``no_graders``.
-    """
-    if await runs.get(tx, project_id, run_id) is None:
-        raise NotFound("run_not_found", f"no run {run_id}")
-    await lock_run(tx, run_id)
-    run = await runs.load(tx, run_id)
-    task = await tasks.get(tx, project_id, run.task_id)
-    if run.phase not in (Phase.GRADING, Phase.DONE) or run.deliverable_digest is None:
-        raise Conflict("run_not_sealed", "the run has no sealed deliverable")
-    if task is None or not task.manifest.graders:
-        raise Conflict("no_graders", "the task names no grader")
-    rounds = [g.round for g in await gradings.list_for_run(tx, run_id)]
-    return await enqueue(tx, run, task.manifest, round=round or max(rounds, default=0) + 1)
 
 
 async def _verdict(ctx: GradeContext, row: GradingRow, report: IntegrityReport | None) -> Verdict:

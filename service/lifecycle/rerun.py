@@ -68,6 +68,7 @@ async def rerun(tx: Tx, project: Project, run: RunRow, request: RerunRequest) ->
         network=_or(changes.network, run.network.policy),
         keep_on_failure_s=_or(changes.keep_on_failure_s, run.keep_on_failure_s),
         runtime=run.runtime,
+        plan=run.plan,
     )
     return await submit(tx, project, asked, Origin(run.id, run.id if replay else None))
 

@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError
 from service.domain.agents import SCREENS, AgentSettings, AgentSpec, Driver, ScaffoldManifest
 from service.domain.desktop import NEEDS
 from service.domain.errors import Invalid, NotFound
+from service.domain.grading_plans import TASK_PLAN
 from service.domain.grants import GrantedModel
 from service.domain.limits import Limits
 from service.domain.policies import NetworkRules, RunBudget
@@ -22,6 +23,7 @@ from service.lifecycle.client_facts import check_client, talks
 from service.lifecycle.image_choice import choose_environment, choose_image
 from service.lifecycle.model_access import find_models, provider_tools
 from service.lifecycle.plan_inputs import plan_context
+from service.lifecycle.plans import grading_plan
 from service.lifecycle.uploads import await_upload
 from service.scaffolds.registry import scaffold_for, surface_for
 from service.store import agents, runs, scaffolds, tasks
@@ -57,6 +59,8 @@ class RunRequest(Strict):
     run is flagged ``assisted``."""
     runtime: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,63}$")] | None = None
     """Container runtime; null = any that the host offers."""
+    plan: Reference = TASK_PLAN
+    """Grading plan, ``name@version`` or a name for its newest version; what is not ``task@1`` is checked against the task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +72,8 @@ class Origin:
 
 
 async def submit(tx: Tx, project: Project, request: RunRequest, origin: Origin = Origin()) -> RunRow:
-    """Insert a queued run. Raises NotFound (task, agent), Invalid (limits, a task that the scaffold cannot do, a
-    client that could not answer, a surface)."""
+    """Insert a queued run. Raises NotFound (task, agent, grading plan), Invalid (limits, a task that the scaffold cannot
+    do, a client that could not answer, a surface, a grading plan that could not grade the task)."""
     task = await tasks.get(tx, project.id, request.task)
     if task is None:
         raise NotFound("task_not_found", f"no task {request.task}")
@@ -81,6 +85,7 @@ async def submit(tx: Tx, project: Project, request: RunRequest, origin: Origin =
     limits = resolve_limits(task.manifest.limits, request.limits, scaffold.manifest.minimum)
     limits = limits.widened(NEEDS if surface in SCREENS else None)
     models = await find_models(tx, project.id, agent.spec)
+    plan = await grading_plan(tx, project.id, request.plan, task.manifest)
     check_plan(task.manifest, agent.spec, scaffold.manifest, limits, models)
     network, kit = _network(task.manifest, request.network), scaffold.manifest.kit
     kind = scaffold_for(scaffold.manifest.kind)
@@ -97,6 +102,7 @@ async def submit(tx: Tx, project: Project, request: RunRequest, origin: Origin =
         sample=request.sample,
         max_attempts=request.max_attempts,
         priority=request.priority,
+        plan=plan,
         runtime=request.runtime,
         labels=request.labels,
         driver=driver,

@@ -18,6 +18,7 @@ from service.api.run_view import Run, run_view
 from service.api.state import ApiState
 from service.api.uploads import Sealing, checked_files, received, sealing
 from service.domain.errors import NotFound
+from service.domain.grading_plans import TASK_PLAN
 from service.domain.paths import RelativePath
 from service.domain.tasks import LABELS, Sha256, TaskManifest
 from service.lifecycle.clock import Clock
@@ -51,6 +52,8 @@ class GradingRequest(DeliverableUpload):
     agent: Reference | None = None
     """Id or label of an agent of kind ``external``; null: the project's agent ``upload``."""
     labels: LABELS = Field(default_factory=dict[str, str])
+    plan: Reference = TASK_PLAN
+    """Grading plan, as of a run."""
 
 
 @archive_routes.put("/v1/runs/{run_id}/deliverable", include_in_schema=False)
@@ -84,10 +87,11 @@ async def create_grading_from_archive(
     state: State,
     task: Annotated[str, Query(max_length=200)],
     agent: Annotated[str | None, Query(max_length=200)] = None,
+    plan: Annotated[str, Query(min_length=1, max_length=200)] = TASK_PLAN,
 ) -> Response:
-    """Described with ``create_grading``, of which this is the other content type; task and agent are in the query."""
+    """Described with ``create_grading``, of which this is the other content type; task, agent and plan are in the query."""
     manifest = await _task(state, caller, task)
-    wanted = GradingRequest(task=task, agent=agent, files=[])
+    wanted = GradingRequest(task=task, agent=agent, plan=plan, files=[])
     async with received(request, state, manifest) as got, state.db.transaction() as tx:
         row = await _graded(tx, caller, wanted, got)
     return answer(run_view(row), 201, {"Location": f"/v1/runs/{row.id}"})
@@ -98,7 +102,7 @@ async def create_grading(body: GradingRequest, request: Request, caller: Grading
     """Grade a deliverable that no run of ours made. Answers the run that holds it; its gradings are at
     ``/v1/runs/{id}/gradings``. Takes an ``Idempotency-Key``.
 
-    Either uploaded blobs by path, or one archive by Content-Type with ``?task=`` and ``?agent=`` in the query.
+    Either uploaded blobs by path, or one archive by Content-Type with ``?task=``, ``?agent=`` and ``?plan=`` in the query.
     """
     found = await _sealing(state, caller, body, await _task(state, caller, body.task))
 
@@ -115,7 +119,8 @@ async def _graded(tx: Tx, caller: Caller, wanted: GradingRequest, found: Sealing
         raise NotFound("not_found")
     await found.take(tx, caller.project_id)
     agent = wanted.agent or await upload_agent(tx, caller.project_id)
-    run = await submit(tx, project, RunRequest(task=wanted.task, agent=agent, labels=wanted.labels))
+    asked = RunRequest(task=wanted.task, agent=agent, labels=wanted.labels, plan=wanted.plan)
+    run = await submit(tx, project, asked)
     return await seal_upload(tx, run.id, found.deliverable, found.manifest, Clock())
 
 

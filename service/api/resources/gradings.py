@@ -16,7 +16,7 @@ from service.api.prefixed import only_known
 from service.api.rendering import Digest, Timestamp, View, answer, sha256_name
 from service.api.resources.tasks import HIDDEN_READ
 from service.domain.errors import Invalid, NotFound
-from service.lifecycle.grade import regrade
+from service.lifecycle.regrading import regrade
 from service.store import criteria, grading_lists, gradings
 from service.store.database import Tx
 from service.store.rows import CriterionRow, Cursor, GradingRow
@@ -94,6 +94,10 @@ class RegradeRequest(BaseModel):
 
     round: int | None = Field(default=None, ge=1, le=1000)
     """Number of the new round; the next free one when absent."""
+    plan: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    """Grading plan, ``name@version`` or a name for its newest version; the run's own when absent."""
+    primary: bool = False
+    """Make the plan the run's own, together with its verdict; till then the old verdict stands."""
 
 
 def _view(row: GradingRow, caller: Caller) -> Grading:
@@ -149,7 +153,7 @@ async def regrade_run(
 
     async def work(tx: Tx) -> Made:
         await run_or_404(tx, caller, run_id)
-        rows = await regrade(tx, caller.project_id, run_id, body.round)
+        rows = await regrade(tx, caller.project_id, run_id, body.round, plan=body.plan, primary=body.primary)
         return Made(GradingList(data=[_view(r, caller) for r in rows]), 202, f"/v1/runs/{run_id}/gradings")
 
     return await once(request, state, caller, f"POST /v1/runs/{run_id}/gradings", work)

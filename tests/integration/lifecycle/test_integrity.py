@@ -14,8 +14,9 @@ from service.domain.verdicts import Verdict
 from service.graders.contract import GradingInput
 from service.graders.exact.grader import ExactGrader
 from service.lifecycle import integrity as step
-from service.lifecycle.grade import GradeContext, grade, regrade
+from service.lifecycle.grade import GradeContext, grade
 from service.lifecycle.integrity import ReportContext, make_queued
+from service.lifecycle.regrading import regrade
 from service.sandboxes.contract import EngineError, Sandbox, SandboxRefused
 from service.store import gradings, integrity
 from service.store.rows import IntegrityRow, RunRow

@@ -16,8 +16,8 @@ from service.domain.run_states import TERMINAL_ATTEMPTS, EndedBecause, Outcome, 
 from service.lifecycle import STEPS
 from service.lifecycle.context import Context
 from service.lifecycle.failure import fail_attempt
-from service.lifecycle.grade import regrade
 from service.lifecycle.queue import claim
+from service.lifecycle.regrading import regrade
 from service.store import attempts
 from service.store.rows import AttemptRow
 from service.testing.memory_sandbox import MemoryHost

@@ -10,7 +10,7 @@ from service.domain.run_states import AttemptState, EndedBecause, Outcome, Phase
 from service.domain.verdicts import VerdictState
 from service.lifecycle import STEPS
 from service.lifecycle.delete import delete_run
-from service.lifecycle.grade import regrade
+from service.lifecycle.regrading import regrade
 from service.store import gradings
 from tests.integration.lifecycle.stage import RIGHT, WRITE_RIGHT, Stage, until
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from service.domain.run_states import Outcome, Phase
-from service.lifecycle.grade import GradeContext, regrade
+from service.lifecycle.grade import GradeContext
+from service.lifecycle.regrading import regrade
 from service.store import gradings
 from service.workers.engine import EngineConfig, Queue, job_engine
 from service.workers.grader import grading_queue
