@@ -11,6 +11,7 @@ from service.graders.contract import Grader
 METHODS = {
     "exact": "service.graders.exact.grader:ExactGrader",
     "integrity": "service.graders.integrity.grader:IntegrityGrader",
+    "script": "service.graders.script.grader:ScriptGrader",
     "test_cases": "service.graders.test_cases.grader:TestCasesGrader",
 }
 

@@ -1,0 +1,1 @@
+"""Method ``script``: the task's own tests decide, in a fresh sandbox over what was sealed."""
