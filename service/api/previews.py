@@ -40,10 +40,9 @@ _TYPES = {
 _CHARSETS = frozenset({"css", "js", "mjs", "cjs", "txt", "csv", "md"})
 """Documents say themselves how they are encoded; for these the server does."""
 _DENIED = (
-    "accelerometer", "autoplay", "bluetooth", "camera", "clipboard-read", "clipboard-write", "display-capture",
+    "accelerometer", "autoplay", "camera", "clipboard-read", "clipboard-write", "display-capture",
     "encrypted-media", "fullscreen", "geolocation", "gyroscope", "hid", "magnetometer", "microphone", "midi", "payment",
-    "picture-in-picture", "publickey-credentials-get", "screen-wake-lock", "serial", "usb", "web-share",
-    "xr-spatial-tracking",
+    "picture-in-picture", "publickey-credentials-get", "screen-wake-lock", "serial", "usb", "xr-spatial-tracking",
 )  # fmt: skip
 
 

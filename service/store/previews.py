@@ -33,8 +33,8 @@ class Tree:
     kind: Literal["deliverable", "reference"]
     id: str
     """Of the run, or of the task whose hidden files the reference is among."""
-    root: str = ""
-    """Only files below it; empty: all."""
+    prefix: str = ""
+    """Only files whose paths begin so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class PreviewFile:
 async def grant(tx: Tx, box: SecretBox, tree: Tree, lives: timedelta = LIVES) -> tuple[str, datetime]:
     """Return a capability for the tree's files, and when it is over."""
     until = await now(tx) + min(lives, LIVES)
-    said = [tree.project_id, tree.kind, tree.id, tree.root, until.timestamp()]
+    said = [tree.project_id, tree.kind, tree.id, tree.prefix, until.timestamp()]
     sealed = box.seal(json.dumps(said).encode(), _CONTEXT)
     return PREFIX + base64.urlsafe_b64encode(sealed).decode().rstrip("="), until
 
@@ -68,7 +68,7 @@ async def find(tx: Tx, tree: Tree, path: str) -> PreviewFile:
     # Names in lists have '%' encoded; in a URL it is encoded once, and so is bare here.
     for name in dict.fromkeys((wanted, wanted.replace("%", "%25"))):
         found = await _deliverable(tx, tree, name) if tree.kind == "deliverable" else await _reference(tx, tree, name)
-        if found is not None and _below(tree.root, found.path):
+        if found is not None and found.path.startswith(tree.prefix):
             return found
     raise NotFound("no_preview")
 
@@ -79,14 +79,10 @@ def _read(box: SecretBox, capability: str) -> tuple[Tree, float]:
         raise NotFound("no_preview")
     try:
         sealed = base64.urlsafe_b64decode(body + "=" * (-len(body) % 4))
-        project_id, kind, id, root, until = json.loads(box.open(sealed, _CONTEXT))
+        project_id, kind, id, prefix, until = json.loads(box.open(sealed, _CONTEXT))
     except (SecretUnreadable, ValueError) as error:
         raise NotFound("no_preview") from error
-    return Tree(project_id, kind, id, root), until
-
-
-def _below(root: str, path: str) -> bool:
-    return root == "" or path.startswith(root + "/")
+    return Tree(project_id, kind, id, prefix), until
 
 
 async def _deliverable(tx: Tx, tree: Tree, path: str) -> PreviewFile | None:

@@ -56,12 +56,12 @@ async def test_only_what_was_sealed_here_and_only_in_time(
     tenant: Tenant, other: Tenant, anonymous: httpx.AsyncClient
 ) -> None:
     run_id = await delivered(tenant)
-    tree = Tree(tenant.project_id, "deliverable", run_id, root="output/game")
+    tree = Tree(tenant.project_id, "deliverable", run_id, prefix="output/game/")
     good = await granted(tenant, tree)
     over = await granted(tenant, tree, timedelta(seconds=-1))
     path = "output/game/index.html"
     assert (await anonymous.get(f"/preview/{good}/{path}")).status_code == 200
-    assert (await anonymous.get(f"/preview/{good}/notes.md")).status_code == 404  # not below its root
+    assert (await anonymous.get(f"/preview/{good}/notes.md")).status_code == 404  # outside of it
     forged = good[:-2] + ("AA" if not good.endswith("AA") else "BB")
     for bad in (over, forged, good.removeprefix("wsp_"), "wsp_", "wsp_\u00e4", good + "A" * 2000, run_id):
         answer = await anonymous.get(f"/preview/{bad}/{path}")
@@ -75,7 +75,7 @@ async def test_a_reference_is_the_hidden_files_below_its_root(tenant: Tenant, an
     digest = await tenant.blob(b"<p>theirs</p>")
     hidden = [{"path": p, "sha256": digest, "size_bytes": 13} for p in ("reference/index.html", "rubric.html")]
     task = await tenant.task(hidden=hidden)
-    capability = await granted(tenant, Tree(tenant.project_id, "reference", task["id"], root="reference"))
+    capability = await granted(tenant, Tree(tenant.project_id, "reference", task["id"], prefix="reference/"))
     assert (await anonymous.get(f"/preview/{capability}/reference/index.html")).content == b"<p>theirs</p>"
     assert (await anonymous.get(f"/preview/{capability}/rubric.html")).status_code == 404
 
@@ -83,8 +83,8 @@ async def test_a_reference_is_the_hidden_files_below_its_root(tenant: Tenant, an
 @pytest.mark.fault(67, 68, 69)
 async def test_every_answer_is_in_a_sandbox(tenant: Tenant, anonymous: httpx.AsyncClient) -> None:
     evil = """output/"><img src=x onerror='1'>; sandbox allow-same-origin.html"""
-    names: tuple[str, ...] = ("a.html", "a.svg", "a.xml", "a.xhtml", "a.pdf", "a.gif", evil)
-    files = dict.fromkeys(names, b"<script>1</script>")
+    names = ("a.html", "a.svg", "a.xml", "a.xhtml", "a.pdf", "a.gif", evil)
+    files: dict[str, bytes] = dict.fromkeys(names, b"<script>1</script>")
     capability = await granted(tenant, Tree(tenant.project_id, "deliverable", await delivered(tenant, files)))
     for path in files:
         answer = await anonymous.get(f"/preview/{capability}/{quote(path)}")
