@@ -14,7 +14,7 @@ from service.gateway.auth import Refused
 from service.gateway.caller import Caller
 from service.gateway.dialects import registry
 from service.gateway.dialects.contract import BadBody, DialectRules, Policy, RequestFacts, Route, ServerTool
-from service.gateway.pricing import upper_bound
+from service.models.pricing import upper_bound
 
 DEFAULT_OUTPUT = 32_000
 """Output tokens reserved where neither request nor catalogue nor agent bound them."""

@@ -17,12 +17,12 @@ from service.gateway.ledger import Ledger
 from service.gateway.limits import GatewayLimits
 from service.gateway.place import KEY, Place
 from service.gateway.preload import preload
-from service.gateway.pricing import cost_of
 from service.gateway.probing import Prober
 from service.gateway.process import Gateway
 from service.gateway.registries import Registries
 from service.gateway.services import GatewayServices
 from service.gateway.upstream import Upstream
+from service.models.pricing import cost_of
 from service.settings import Settings
 from service.store import run_models
 from service.store.blob_files import share

@@ -24,8 +24,8 @@ from service.gateway.http_server import HttpServing
 from service.gateway.ledger import Ledger
 from service.gateway.limits import GatewayLimits
 from service.gateway.ports import NoCredentials, OpenGate, Purpose
-from service.gateway.pricing import cost_of
 from service.gateway.upstream import Upstream
+from service.models.pricing import cost_of
 from service.models.scripted.exchanges import Exchange
 from service.models.scripted.server import Scripted
 from service.store import attempts, claims, events, model_requests, runs

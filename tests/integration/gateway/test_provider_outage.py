@@ -33,8 +33,8 @@ from service.gateway.front import NoServices
 from service.gateway.http_server import HttpServing
 from service.gateway.ledger import Ledger
 from service.gateway.limits import GatewayLimits
-from service.gateway.pricing import cost_of
 from service.gateway.probing import Prober
+from service.models.pricing import cost_of
 from service.models.scripted.scenario import Fault, FaultKind, Scenario
 from service.models.scripted.server import Scripted
 from service.store import attempts, breakers, claims, credentials, events, models, runs

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from service.domain.models import CostBasis, Dialect, TokenUsage
-from service.gateway.pricing import LIST_DATE, LIST_VERSION, cost_of, upper_bound
+from service.models.pricing import LIST_DATE, LIST_VERSION, cost_of, upper_bound
 from tests.unit.gateway.dialects.answers import spec
 
 _USAGE = TokenUsage(
