@@ -11,7 +11,9 @@ from service.graders.contract import Grader
 METHODS = {
     "exact": "service.graders.exact.grader:ExactGrader",
     "integrity": "service.graders.integrity.grader:IntegrityGrader",
+    "llm_panel": "service.graders.llm_panel.grader:LlmPanelGrader",
     "script": "service.graders.script.grader:ScriptGrader",
+    "rubric_chain": "service.graders.rubric_chain.grader:RubricChainGrader",
     "test_cases": "service.graders.test_cases.grader:TestCasesGrader",
 }
 

@@ -87,9 +87,9 @@ def nonce_of(question: Question) -> str:
 def outside(question: Question) -> str:
     """Return what an honest reader takes for the asker's words: all but the data blocks of this question's number."""
     nonce = nonce_of(question)
-    kept: list[str] = []
+    kept = [question.system]
     inside = False
-    for line in f"{question.system}\n{question.text}".split("\n"):
+    for line in question.text.split("\n"):
         if inside:
             inside = line != f"<<<end {nonce}>>>"
         elif line.startswith(f"<<<data {nonce} ") and line.endswith(">>>"):

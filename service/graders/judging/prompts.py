@@ -14,7 +14,7 @@ from pathlib import Path
 
 from service.domain import placeholders
 from service.domain.errors import Invalid
-from service.graders.contract import Question
+from service.graders.contract import GraderFault, Question
 from service.graders.judging.settings import JudgingSettings
 from service.models.messages import Image
 
@@ -54,6 +54,13 @@ class Shelf:
             detail = f"the method has no prompt {settings.prompt!r}"
             raise Invalid("unknown_template", detail, templates=sorted(known))
         return self._checked(settings.prompt, known[settings.prompt])
+
+    def stored(self, settings: JudgingSettings) -> Prompt:
+        """Return the prompt of settings that were checked when they were stored. Raises GraderFault."""
+        try:
+            return self.prompt(settings)
+        except Invalid as error:
+            raise GraderFault("settings_unusable", error.detail) from error
 
     def _checked(self, name: str, text: str) -> Prompt:
         sides = _PART.split(text)
