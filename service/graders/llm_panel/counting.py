@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from service.domain.judging import Vote, VoteState
+from service.graders.judging.panel import majority
 from service.graders.llm_panel.settings import UNLABELED, Label, LlmPanelSettings
 
 FIELDS = ("produced", "on_spec", "client_plausible", "pay_worthy", "fabricated")
@@ -56,7 +57,7 @@ def judge_said(judge: str, votes: Sequence[Vote], settings: LlmPanelSettings) ->
     """Reduce one judge's votes: each field by its own majority, independently of the others."""
     valid = [v.content for v in votes if v.state is VoteState.VALID]
     enough = len(valid) >= settings.needed_votes
-    fields: Majorities = {name: _majority([c[name] for c in valid]) if enough else None for name in FIELDS}
+    fields: Majorities = {name: majority([c[name] for c in valid]) if enough else None for name in FIELDS}
     _forbid(fields)
     rejected = fields["pay_worthy"] is False
     return JudgeSaid(
@@ -76,7 +77,7 @@ def panel_said(said: Sequence[JudgeSaid], votes: Sequence[Vote], settings: LlmPa
     decided = [s for s in said if s.decided]
     if not decided or len(decided) < settings.needed_judges:
         return None
-    fields: Majorities = {name: _majority([v for s in decided if (v := s.fields[name]) is not None]) for name in FIELDS}
+    fields: Majorities = {name: majority([v for s in decided if (v := s.fields[name]) is not None]) for name in FIELDS}
     worthy = {s.fields["pay_worthy"] for s in decided}
     if settings.panel == "unanimity" and len(worthy) > 1:
         fields["pay_worthy"] = None
@@ -106,11 +107,6 @@ def label_of(contents: Sequence[dict[str, Any]], labels: Sequence[Label]) -> str
 
 def cause_of(label: str, labels: Sequence[Label]) -> str:
     return next((known.cause for known in labels if known.name == label), UNLABELED)
-
-
-def _majority(values: Sequence[bool]) -> bool | None:
-    yes = sum(values)
-    return None if yes * 2 == len(values) else yes * 2 > len(values)
 
 
 def _forbid(fields: Majorities) -> None:
