@@ -1,10 +1,11 @@
 """What a grading decided on each criterion: one row each, in the method's order, counted from 0 without a gap."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from sqlalchemy import func, select
+from sqlalchemy.dialects.postgresql import insert
 
 from service.domain.cleaning import clean_json, clean_str
 from service.domain.errors import Invalid
@@ -18,8 +19,22 @@ INLINE = 100
 _BATCH = 1000
 
 
-async def insert_all(tx: Tx, grading_id: str, criteria: Iterable[dict[str, Any]]) -> None:
-    """Write a verdict's criteria, in the transaction that ends the grading."""
+async def drop_all(tx: Tx, grading_ids: Sequence[str]) -> None:
+    await tx.execute(grading_criteria.delete().where(grading_criteria.c.grading_id.in_(list(grading_ids))))
+
+
+async def keep(tx: Tx, grading_id: str, start: int, criteria: Sequence[Mapping[str, Any]]) -> None:
+    """Write criteria at the positions from ``start`` on, before there is a verdict; what was there gives way."""
+    for at in range(0, len(criteria), _BATCH):
+        rows = [_values(grading_id, start + at + n, one) for n, one in enumerate(criteria[at : at + _BATCH])]
+        made = insert(grading_criteria)
+        changed = {name: made.excluded[name] for name in rows[0] if name not in ("grading_id", "position")}
+        await tx.execute(made.on_conflict_do_update(index_elements=["grading_id", "position"], set_=changed), rows)
+
+
+async def replace_all(tx: Tx, grading_id: str, criteria: Iterable[Mapping[str, Any]]) -> None:
+    """Write a verdict's criteria in the place of those that were kept, in the transaction that ends the grading."""
+    await drop_all(tx, [grading_id])
     rows = (_values(grading_id, position, c) for position, c in enumerate(criteria))
     while batch := [*islice(rows, _BATCH)]:
         await tx.execute(grading_criteria.insert(), batch)
@@ -63,7 +78,7 @@ async def page(
     return Slice(found[:limit], following)
 
 
-def _values(grading_id: str, position: int, criterion: dict[str, Any]) -> dict[str, Any]:
+def _values(grading_id: str, position: int, criterion: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "grading_id": grading_id,
         "position": position,

@@ -14,7 +14,7 @@ from service.domain.ids import new_id
 from service.domain.tasks import GraderSpec, canonical_digest
 from service.domain.verdicts import ENDED_VERDICTS, Verdict, VerdictState
 from service.domain.webhooks import HookEvent
-from service.store import criteria, events
+from service.store import clock, criteria, events
 from service.store.announcements import announce
 from service.store.combining import combine
 from service.store.database import Tx
@@ -103,19 +103,16 @@ async def _with_criteria(tx: Tx, rows: list[GradingRow]) -> list[GradingRow]:
     return [replace(r, criteria=first.get(r.id, []), criteria_total=totals.get(r.id, 0)) for r in rows]
 
 
-async def open_ids(tx: Tx) -> list[str]:
-    """Return the gradings that have not ended, oldest first, at most 1 000."""
-    query = select(gradings.c.id).where(gradings.c.state.in_(("pending", "grading")))
-    return [*(await tx.execute(query.order_by(gradings.c.created_at).limit(1000))).scalars()]
-
-
 async def claim_start(tx: Tx, grading_id: str) -> GradingRow | None:
-    """Mark a try: pending or (after a crash) grading → grading, tries + 1. Null when it has ended already."""
+    """Mark a try: pending or (after a crash) grading → grading, tries + 1. Null when it has ended already, or is not due."""
     grading = await _locked(tx, grading_id)
     if grading is None or grading["state"] in ENDED_VERDICTS:
         return None
+    waits = grading["not_before"]
+    if waits is not None and waits > (await clock.now(tx)):
+        return None
     started = func.coalesce(gradings.c.started_at, func.clock_timestamp())
-    values = {"state": VerdictState.GRADING, "tries": gradings.c.tries + 1, "started_at": started}
+    values = {"state": VerdictState.GRADING, "tries": gradings.c.tries + 1, "started_at": started, "not_before": None}
     query = gradings.update().where(gradings.c.id == grading_id).values(values).returning(gradings)
     row = (await tx.execute(query)).mappings().one()
     if row["primary"]:
@@ -146,7 +143,7 @@ async def finish(tx: Tx, grading_id: str, verdict: Verdict) -> GradingRow:
     }
     query = gradings.update().where(gradings.c.id == grading_id).values(values).returning(gradings)
     row = (await tx.execute(query)).mappings().one()
-    await criteria.insert_all(tx, grading_id, verdict.criteria)
+    await criteria.replace_all(tx, grading_id, verdict.criteria)
     run = await lock_run(tx, row["run_id"])
     await _log_verdict(tx, run, row)
     await _announce(tx, run, row)
@@ -169,7 +166,7 @@ async def _locked(tx: Tx, grading_id: str) -> RowMapping | None:
 async def _log_verdict(tx: Tx, run: RowMapping, row: RowMapping) -> None:
     payload = {name: row[name] for name in ("method", "state", "score", "max_score", "cause", "round")}
     payload["grading_id"] = row["id"]
-    event = NewEvent(EventType.VERDICT, payload, f"grading:{row['id']}", 0, row["graded_at"])
+    event = NewEvent(EventType.VERDICT, payload, f"grading:{row['id']}", row["revision"], row["graded_at"])
     await events.append(tx, run["id"], run["attempt"], None, [event])
 
 

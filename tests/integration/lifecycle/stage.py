@@ -20,7 +20,7 @@ from service.lifecycle.ports import Sandboxes
 from service.lifecycle.queue import claim
 from service.lifecycle.stop import stop
 from service.lifecycle.submit import RunRequest, submit
-from service.store import agents, attempts, blob_refs, events, gradings, hosts, projects, runs, scaffolds, tasks
+from service.store import agents, attempts, blob_refs, events, grading_jobs, hosts, projects, runs, scaffolds, tasks
 from service.store.blobs import BlobStore
 from service.store.database import Database
 from service.store.events import EventLog
@@ -147,7 +147,7 @@ class Stage:
 
     async def grade_all(self) -> None:
         async with self.db.reading() as tx:
-            ids = await gradings.open_ids(tx)
+            ids = await grading_jobs.open_ids(tx)
         for grading_id in ids:
             await grade(GradeContext(self.db, self.blobs, first_pause_s=0.01), grading_id)
 

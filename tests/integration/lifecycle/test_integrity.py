@@ -18,7 +18,7 @@ from service.lifecycle.grade import GradeContext, grade
 from service.lifecycle.integrity import ReportContext, make_queued
 from service.lifecycle.regrading import regrade
 from service.sandboxes.contract import EngineError, Sandbox, SandboxRefused
-from service.store import gradings, integrity
+from service.store import grading_jobs, integrity
 from service.store.rows import IntegrityRow, RunRow
 from service.workers.integrity import integrity_queue
 from service.workers.jobs import JobsConfig, run_jobs
@@ -66,7 +66,7 @@ async def _report(stage: Stage, run: RunRow) -> IntegrityRow | None:
 
 async def _grade(stage: Stage, rooms: NoRoom | None = None) -> None:
     async with stage.db.reading() as tx:
-        ids = await gradings.open_ids(tx)
+        ids = await grading_jobs.open_ids(tx)
     ctx = GradeContext(stage.db, stage.blobs, first_pause_s=0.01, rooms=rooms)
     await asyncio.gather(*(grade(ctx, grading_id) for grading_id in ids))
 

@@ -11,7 +11,7 @@ from service.lifecycle.crash_points import NAMES, CrashPoints
 from service.lifecycle.grade import GradeContext, grade
 from service.lifecycle.provision import provision
 from service.lifecycle.queue import claim
-from service.store import attempts, gradings
+from service.store import attempts, grading_jobs
 from service.store.rows import AttemptRow
 from tests.integration.lifecycle.stage import RIGHT, Stage
 
@@ -98,7 +98,7 @@ async def test_a_grading_survives_its_grader(stage: Stage, point: str) -> None:
     run = await stage.submit(await stage.task(), await stage.agent())
     await stage.work(stage.context(), run.id)
     async with stage.db.reading() as tx:
-        (grading_id,) = await gradings.open_ids(tx)
+        (grading_id,) = await grading_jobs.open_ids(tx)
     with pytest.raises(Died):
         await grade(GradeContext(stage.db, stage.blobs, DieAt(point=point)), grading_id)
     await stage.grade_all()

@@ -9,7 +9,7 @@ from service.domain.events import EventType
 from service.domain.run_states import Outcome, Phase
 from service.domain.tasks import GraderSpec
 from service.domain.verdicts import Verdict, VerdictState
-from service.store import artifacts, blob_refs, events, gradings, runs
+from service.store import artifacts, blob_refs, events, grading_jobs, gradings, runs
 from service.store.database import Database
 from service.store.rows import GradingRow, RunRow
 from tests.integration.store.seeds import Seeds, add_run
@@ -38,7 +38,7 @@ async def test_enqueue_is_idempotent(db: Database, seeds: Seeds) -> None:
     run, rows = await graded_run(db, seeds)
     async with db.transaction() as tx:
         assert await gradings.enqueue(tx, run, SPECS) == rows
-        assert sorted(await gradings.open_ids(tx)) == sorted(r.id for r in rows)
+        assert sorted(await grading_jobs.open_ids(tx)) == sorted(r.id for r in rows)
         assert len(await gradings.list_for_run(tx, run.id)) == 2
 
 
@@ -60,7 +60,7 @@ async def test_all_graded(db: Database, seeds: Seeds) -> None:
     assert done.graded_at is not None
     async with db.transaction() as tx:
         assert await gradings.claim_start(tx, a.id) is None
-        assert await gradings.open_ids(tx) == []
+        assert await grading_jobs.open_ids(tx) == []
         verdicts = await events.read(tx, done.id, 0, 100, [EventType.VERDICT])
     assert [e.payload["grading_id"] for e in verdicts] == [a.id, b.id]
 
