@@ -95,7 +95,7 @@ def concerns(
     hostile: Mapping[str, Shift],
     benign: Mapping[str, Shift],
     neutral: Mapping[str, Shift],
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """Say in words what stands out. ``neutral``: order and length."""
     said: list[str] = []
     if own is not None and own.kappa is not None and own.kappa < 0.6:
