@@ -28,6 +28,11 @@ Count = Annotated[int, Field(ge=0, le=1 << 53)]
 Word = Annotated[str, Field(max_length=64)]
 Text = Annotated[str, Field(max_length=FILE_CHARS + 1000)]
 Line = Annotated[str, Field(max_length=500)]
+PartKind = Literal[
+    "text", "code", "table", "sheet", "page", "slide", "notes", "cell", "output", "schema", "message", "listing",
+    "metadata", "formulas", "differences", "hidden",
+]  # fmt: skip
+ImageSource = Literal["file", "page", "embedded", "output", "frame"]
 
 
 class EvidenceState(StrEnum):
@@ -58,10 +63,7 @@ class Omitted(_Said):
 class Part(_Said):
     """A piece of a file's text in its order: the whole of a text file, a page, a sheet, a slide, a table, a cell."""
 
-    kind: Literal[
-        "text", "code", "table", "sheet", "page", "slide", "notes", "cell", "output", "schema", "message", "listing",
-        "metadata", "formulas", "differences", "hidden",
-    ]  # fmt: skip
+    kind: PartKind
     """``formulas``: cell, formula, cached and recalculated value. ``differences``: cells whose cached and recalculated
     values differ. ``hidden``: what a reader does not see (white or tiny text, hidden sheets, comments, alt texts)."""
     label: Line = ""
@@ -72,7 +74,7 @@ class Part(_Said):
 class EvidenceImage(_Said):
     label: Line
     """Where in the file: ``page 3``, ``word/media/image1.png``, ``at 12.0 s``."""
-    source: Literal["file", "page", "embedded", "output", "frame"]
+    source: ImageSource
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     """A blob, PNG or JPEG, decoded and encoded anew by us."""
     media_type: Literal["image/png", "image/jpeg"]

@@ -30,13 +30,30 @@ CHANGES = "changes"
 """``<project_id>``: a resource of the project changed (sent by the trigger ``record_change``)."""
 INTEGRITY = "integrity"
 """``<report_id>``: a job must make an integrity report."""
+EVIDENCE = "evidence"
+"""``<document_id>``: a job must make an evidence document."""
 WEBHOOKS = "webhooks"
 """``<webhook_id>``: a delivery is due."""
 BREAKERS = "breakers"
 """``<model_id>``: a breaker opened, closed, or is probed."""
 IMAGES = "images"
 """``<image_id>``: an image became ready, or was deleted."""
-CHANNELS = (RUNS, QUEUE, RUN_EVENTS, GRADINGS, CHANGES, OPERATIONS, INTEGRITY, WEBHOOKS, BREAKERS, IMAGES)
+REGRADES = "regrades"
+"""``<regrade_id>``: a regrade was started or cancelled."""
+CHANNELS = (
+    RUNS,
+    QUEUE,
+    RUN_EVENTS,
+    GRADINGS,
+    CHANGES,
+    OPERATIONS,
+    INTEGRITY,
+    EVIDENCE,
+    WEBHOOKS,
+    BREAKERS,
+    IMAGES,
+    REGRADES,
+)
 
 _PROBE_S = 10.0
 _ANSWER_S = 5.0

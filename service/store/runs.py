@@ -12,7 +12,7 @@ from service.domain.errors import Conflict, Invalid, NotFound
 from service.domain.events import EventType
 from service.domain.ids import new_id
 from service.domain.run_states import EndedBecause, Flag, Outcome, Phase, StopMode
-from service.store import integrity, listing
+from service.store import evidence, integrity, listing
 from service.store.blob_refs import drop_refs
 from service.store.database import Tx
 from service.store.fences import lock_run
@@ -183,3 +183,4 @@ async def delete(tx: Tx, run_id: str) -> None:
     await tx.execute(runs.delete().where(runs.c.id == run_id))
     if run["deliverable_digest"] is not None:
         await integrity.drop_unused(tx, run["project_id"], run["deliverable_digest"])
+        await evidence.drop_unused(tx, run["project_id"], run["deliverable_digest"])

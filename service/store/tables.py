@@ -96,7 +96,7 @@ sessions = Table(
 blob_refs = Table(
     "blob_refs", metadata,
     Column("digest", Text, nullable=False),
-    Column("owner_kind", Text, nullable=False),  # upload | task | scaffold | run | event | log | picture | film
+    Column("owner_kind", Text, nullable=False),  # upload | task | scaffold | run | event | log | picture | film | evidence
     Column("owner_id", Text, nullable=False),
     project(),
     Column("size_bytes", BigInteger, nullable=False),

@@ -11,7 +11,7 @@ from service.domain.integrity import Facts, FileReport, Problem, ProblemType
 MAX_FILE = 256 << 20
 """Bytes of the largest file that is opened."""
 MAX_TEXT = 1 << 20
-_PLAIN = frozenset(("txt", "md", "markdown", "rst", "log", "text"))
+PLAIN = frozenset(("txt", "md", "markdown", "rst", "log", "text"))
 _MAY_BE_EMPTY = frozenset(("__init__.py", ".gitkeep", ".keep", ".nojekyll", "py.typed"))
 
 
@@ -34,7 +34,7 @@ def judged_here(report: FileReport, content: Path) -> FileReport | None:
         return with_problem(report, ProblemType.EMPTY, "no bytes", opens=False) if not named else report
     if report.size_bytes > MAX_FILE:
         return with_problem(report, ProblemType.TOO_LARGE_TO_CHECK, f"more than {MAX_FILE >> 20} MiB", opens=None)
-    if report.claims in _PLAIN and report.size_bytes <= MAX_TEXT:
+    if report.claims in PLAIN and report.size_bytes <= MAX_TEXT:
         return _plain(report, content.read_bytes())
     return None
 
@@ -44,13 +44,21 @@ def with_problem(report: FileReport, kind: ProblemType, detail: str, *, opens: b
     return report.model_copy(update={"opens": opens, "problems": (*report.problems, found)})
 
 
-def _plain(report: FileReport, data: bytes) -> FileReport | None:
+def plain_text(data: bytes) -> str | None:
+    """Return what is UTF-8 text and nothing else; null for what may be something that only looks like it."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         return None
     # Other things can be valid UTF-8 too: those that begin like a document are looked at by those who know.
     if "\x00" in text or text.lstrip("\ufeff \t\r\n").startswith(("%PDF", "<", "{\\rtf", "PK\x03")):
+        return None
+    return text
+
+
+def _plain(report: FileReport, data: bytes) -> FileReport | None:
+    text = plain_text(data)
+    if text is None:
         return None
     rows = text.count("\n") + (not text.endswith("\n"))
     return report.model_copy(update={"sniffed": "text", "opens": True, "facts": Facts(rows=rows, encoding="utf-8")})
