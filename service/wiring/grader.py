@@ -16,6 +16,7 @@ from service.store.blobs import BlobStore
 from service.store.database import Database
 from service.store.notifications import Notifications
 from service.wiring.process import crash_points, database, run_process, signalled
+from service.workers.evidence import evidence_queue
 from service.workers.grader import grading_queue
 from service.workers.integrity import integrity_queue
 from service.workers.jobs import JobsConfig, run_jobs
@@ -38,6 +39,7 @@ async def _grader(settings: Settings, stack: AsyncExitStack) -> None:
     queues = [
         grading_queue(context, settings.grader.concurrency),
         integrity_queue(context.for_report),
+        evidence_queue(context.for_report),
         operation_queue(background, settings.grader.operations),
     ]
     _send_traces(settings, db, notifications, stack)
