@@ -144,7 +144,7 @@ async def submit(
         rating_digest=digest,
         client_id=client_id,
         active_s=_active(active_s),
-        wall_s=assignments.c.wall_s + _ELAPSED,
+        wall_s=case((assignments.c.state == "leased", assignments.c.wall_s + _ELAPSED), else_=assignments.c.wall_s),
         instruction_version=campaign.instruction_version,
         instruction_sha256=campaign.instruction_sha256,
         submitted_at=_NOW,

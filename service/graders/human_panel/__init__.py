@@ -1,0 +1,1 @@
+"""People rate the deliverable against the human reference; campaigns bring what they say."""
