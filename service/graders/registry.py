@@ -10,6 +10,7 @@ from service.graders.contract import Grader
 
 METHODS = {
     "exact": "service.graders.exact.grader:ExactGrader",
+    "human_panel": "service.graders.human_panel.grader:HumanPanelGrader",
     "integrity": "service.graders.integrity.grader:IntegrityGrader",
     "llm_panel": "service.graders.llm_panel.grader:LlmPanelGrader",
     "script": "service.graders.script.grader:ScriptGrader",
