@@ -90,7 +90,15 @@ class WorkerSettings(BaseModel):
 
 class GraderSettings(BaseModel):
     concurrency: int = Field(default=4, ge=1, le=256)
-    """Most gradings at once in this process."""
+    """Most gradings with sandboxes at once in this process."""
+    judgings: int = Field(default=64, ge=1, le=512)
+    """Most gradings by judges at once in this process."""
+    judge_calls: int = Field(default=32, ge=1, le=512)
+    """Most calls to judges at once in this process; projects take turns, models keep their own bounds."""
+    project_judge_calls: int | None = Field(default=None, ge=1, le=512)
+    """Most of them for one project; default: all."""
+    patience_s: float = Field(default=86_400, gt=0)
+    """Seconds since its first start after which a grading that nobody can decide has failed: a judge away, no room."""
     operations: int = Field(default=2, ge=1, le=64)
     """Most operations (imports …) at once in this process."""
     provider_host: str = Field(default="127.0.0.1", pattern=r"^[A-Za-z0-9._-]{1,253}$")

@@ -8,7 +8,12 @@ from typing import Any
 
 from service.gateway.place import OWN, TOKEN
 from service.lifecycle.grade import GradeContext
+from service.lifecycle.grading_context import Patience
+from service.lifecycle.judge_calls import JudgeCalls
+from service.lifecycle.judge_turns import Turns
+from service.lifecycle.judging import Judging
 from service.lifecycle.operations.contract import OperationContext, OwnWay
+from service.lifecycle.vote_writer import VoteWriter
 from service.sandboxes.docker.room_host import open_rooms
 from service.sandboxes.docker.rooms import EngineRooms, RoomsConfig
 from service.settings import Settings
@@ -17,7 +22,7 @@ from service.store.database import Database
 from service.store.notifications import Notifications
 from service.wiring.process import crash_points, database, run_process, signalled
 from service.workers.evidence import evidence_queue
-from service.workers.grader import grading_queue
+from service.workers.grader import grading_queue, judging_queue
 from service.workers.integrity import integrity_queue
 from service.workers.jobs import JobsConfig, run_jobs
 from service.workers.operations import operation_queue
@@ -32,12 +37,16 @@ async def _grader(settings: Settings, stack: AsyncExitStack) -> None:
     db, notifications = await database(settings, stack)
     rooms = await stack.enter_async_context(_rooms(settings))
     blobs, crash = BlobStore(settings.blob_dir), crash_points(settings)
-    context = GradeContext(db, blobs, crash=crash, rooms=rooms)
+    judging = _judging(settings, db, blobs)
+    stack.push_async_callback(judging.close)
+    patience = Patience(in_all_s=settings.grader.patience_s)
+    context = GradeContext(db, blobs, crash=crash, rooms=rooms, judging=judging, patience=patience)
     background = OperationContext(
         db, blobs, crash, provider_host=settings.grader.provider_host, gateway=_own_way(settings), rooms=rooms
     )
     queues = [
         grading_queue(context, settings.grader.concurrency),
+        judging_queue(context, settings.grader.judgings),
         integrity_queue(context.for_report),
         evidence_queue(context.for_report),
         operation_queue(background, settings.grader.operations),
@@ -61,6 +70,11 @@ def _send_traces(settings: Settings, db: Database, notifications: Notifications,
 async def _stop(task: "asyncio.Task[None]") -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+
+
+def _judging(settings: Settings, db: Database, blobs: BlobStore) -> Judging:
+    turns = Turns(settings.grader.judge_calls, settings.grader.project_judge_calls)
+    return Judging(db, JudgeCalls(db, _own_way(settings), turns), VoteWriter(db, blobs))
 
 
 def _own_way(settings: Settings) -> OwnWay:

@@ -27,6 +27,7 @@ _QUEUE = "jobs"
 _WAITING = frozenset({"ENQUEUED", "DELAYED"})
 _RUNNING = "PENDING"
 _KEYS_PER_QUERY = 100
+_CONNECTIONS = 16
 
 Handler = Callable[[str], Awaitable[None]]
 
@@ -109,7 +110,7 @@ class JobEngine:
         config: DBOSConfig = {
             "name": "workstead",
             "system_database_url": self._db.url,
-            "sys_db_pool_size": room + 4,
+            "sys_db_pool_size": min(room, _CONNECTIONS) + 4,  # a job that waits for its handler holds none
             "application_version": APPLICATION_VERSION,
             "executor_id": self._executor_id,
             "log_level": "ERROR",
