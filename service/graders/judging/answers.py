@@ -94,10 +94,20 @@ def _parsed(text: str) -> dict[str, Any]:
     try:
         return parse_object(text)
     except NotUsable:
-        without = _TOKENS.sub(lambda m: "" if m[0] == "," else m[0], text)
+        without = _TOKENS.sub(_less, text)
         if without == text:
             raise
         return parse_object(without)
+
+
+def _less(match: re.Match[str]) -> str:
+    """Take a comma before a closing bracket away; one with nothing before it stays, and stays an error."""
+    if match[0] != ",":
+        return match[0]
+    before = match.start() - 1
+    while before >= 0 and match.string[before] in " \t\r\n":
+        before -= 1
+    return "," if match.string[before] in "[{,:" else ""
 
 
 def _check_numbers(value: Any) -> None:

@@ -34,6 +34,7 @@ _ALIKE = {
 }
 """Code points that somebody might write a fence line with, by what they look like."""
 _FOLDED = {int(point, 16): letters for letters, points in _ALIKE.items() for point in points.split()}
+_DULLED = dict.fromkeys([ord("<"), *(point for point, letters in _FOLDED.items() if "<" in letters)], _ANGLE)
 _NOT_LETTERS = re.compile(r"[^a-z0-9<]+")
 _LOOKS = re.compile(r"<<<(data|end)|<(data|end)[0-9a-f]{16}|(data|end)[0-9a-f]{32}")
 
@@ -56,7 +57,7 @@ class Fence:
     def _defused(self, text: str) -> str:
         text = re.sub(self.nonce, "«number of this question»", text, flags=re.IGNORECASE)
         return "\n".join(
-            f"{_MARK}{line.replace('<', _ANGLE)}" if _like_fence(line) else line for line in text.split("\n")
+            f"{_MARK}{line.translate(_DULLED)}" if _like_fence(line) else line for line in text.split("\n")
         )
 
 

@@ -33,7 +33,8 @@ def _written(match: re.Match[str]) -> str:
         elif (hidden := hidden + 1) <= _MOST_WRITTEN:
             parts.append(_number(char))
         else:
-            parts[-1] = f"⟨{hidden - _MOST_WRITTEN} more invisible characters⟩"
+            del parts[len(parts) - (hidden > _MOST_WRITTEN + 1) :]
+            parts.append(f"⟨{hidden - _MOST_WRITTEN} more invisible characters⟩")
     return "".join(parts)
 
 
