@@ -26,6 +26,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    op.drop_table("judge_probe_outcomes")
     for name in ("judge_probes", "regrade_runs", "regrades", "verdict_reviews", "evidence_documents", "votes"):
         op.drop_table(name)
     op.drop_table("grading_plans")
@@ -159,6 +160,7 @@ def _create_regrades() -> None:
         sa.Column("spec", JSONB(), nullable=False),
         sa.Column("state", sa.Text(), nullable=False),
         sa.Column("estimate", JSONB(), server_default=EMPTY, nullable=False),
+        sa.Column("comparison", JSONB()),
         sa.Column("round", sa.Integer(), server_default="1", nullable=False),
         sa.Column("revision", sa.BigInteger(), server_default="1", nullable=False),
         sa.Column("author", sa.Text(), nullable=False),
@@ -177,6 +179,9 @@ def _create_regrades() -> None:
         sa.Column("run_id", sa.Text(), nullable=False),
         sa.Column("position", sa.Integer(), nullable=False),
         sa.Column("sampled", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        sa.Column("step", sa.Text(), server_default="waiting", nullable=False),
+        sa.Column("before_plan", sa.Text(), nullable=False),
+        sa.Column("before", DOUBLE),
         _of("regrade_runs", "regrade_id", "regrades"),
         _of("regrade_runs", "run_id", "runs"),
         sa.PrimaryKeyConstraint("regrade_id", "run_id", name="pk_regrade_runs"),
@@ -196,4 +201,14 @@ def _create_judge_probes() -> None:
         _project("judge_probes"),
         sa.PrimaryKeyConstraint("id", name="pk_judge_probes"),
         sa.UniqueConstraint("operation_id", name="uq_judge_probes_operation"),
+    )
+    op.create_table(
+        "judge_probe_outcomes",
+        sa.Column("operation_id", sa.Text(), nullable=False),
+        sa.Column("run_id", sa.Text(), nullable=False),
+        sa.Column("condition", sa.Text(), nullable=False),
+        sa.Column("outcome", JSONB(), nullable=False),
+        sa.Column("created_at", TIME, server_default=NOW, nullable=False),
+        _of("judge_probe_outcomes", "operation_id", "operations"),
+        sa.PrimaryKeyConstraint("operation_id", "run_id", "condition", name="pk_judge_probe_outcomes"),
     )

@@ -4,7 +4,7 @@ from service.domain.errors import Conflict, NotFound
 from service.domain.run_states import Phase
 from service.lifecycle.plans import grading_plan
 from service.lifecycle.sealing import enqueue, specs_of
-from service.store import combining, gradings, runs, tasks
+from service.store import combining, runs, tasks
 from service.store.database import Tx
 from service.store.fences import lock_run
 from service.store.gradings import Occasion
@@ -39,9 +39,10 @@ async def regrade(
     name = run.plan if plan is None else await grading_plan(tx, project_id, plan, task.manifest)
     if not await specs_of(tx, run, task.manifest, name):
         raise Conflict("no_graders", "the task names no grader")
-    rounds = [g.round for g in await gradings.list_for_run(tx, run_id)]
     why = occasion or Occasion(name)
-    rows = await enqueue(tx, run, task.manifest, round=round or max(rounds, default=0) + 1, occasion=why)
+    rows = await enqueue(
+        tx, run, task.manifest, round=round or await combining.last_round(tx, run_id) + 1, occasion=why
+    )
     if any(row.plan != name for row in rows):
         raise Conflict("round_taken", "another plan has a grading of this method and these settings in this round")
     if primary:

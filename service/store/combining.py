@@ -35,8 +35,7 @@ async def combine(tx: Tx, run: RowMapping, plan: str) -> None:
     outcome = outcome_of([c.state for c in counted])
     score, max_score = None, None
     if outcome is Outcome.GRADED:
-        spec = await grading_plans.spec_of(tx, run["project_id"], plan)
-        score, max_score = combined(spec.combine, counted)
+        score, max_score = combined((await grading_plans.spec_of(tx, run["project_id"], plan)).combine, counted)
     columns: dict[str, Any] = {
         "outcome": outcome,
         "verdict_state": _STATE_OF.get(outcome, VerdictState.FAILED),
@@ -64,6 +63,12 @@ async def _newest_round(tx: Tx, run_id: str, plan: str) -> Sequence[RowMapping]:
     newest = select(func.max(gradings.c.round)).where(*mine).scalar_subquery()
     query = select(gradings).where(*mine, gradings.c.round == newest)
     return (await tx.execute(query.order_by(gradings.c.created_at, gradings.c.id))).mappings().all()
+
+
+async def last_round(tx: Tx, run_id: str) -> int:
+    """Return the highest round of any of the run's gradings; 0 without one."""
+    query = select(func.coalesce(func.max(gradings.c.round), 0)).where(gradings.c.run_id == run_id)
+    return (await tx.execute(query)).scalar_one()
 
 
 async def _reviewed(tx: Tx, found: Sequence[RowMapping]) -> list[Counted]:

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from service.domain.evidence import EvidenceState
 from service.domain.grading_plans import PlanSpec
+from service.domain.probes import ProbeReport
 from service.store.rows import Converters, Json, Row
 
 
@@ -87,6 +88,7 @@ class RegradeRow(Row):
     spec: Json
     state: str
     estimate: Json
+    comparison: Json | None
     round: int
     revision: int
     author: str
@@ -102,5 +104,6 @@ class ProbeRow(Row):
     operation_id: str
     model: str
     plan: str | None
-    report: Json
+    report: ProbeReport
     created_at: datetime
+    CONVERT: ClassVar[Converters] = {"report": ProbeReport.model_validate}

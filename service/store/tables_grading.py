@@ -91,6 +91,7 @@ regrades = Table(
     Column("spec", JSONB, nullable=False),  # filter, sample, whether it becomes the primary plan
     Column("state", Text, nullable=False),  # draft | sampling | sampled | running | done | cancelled
     Column("estimate", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
+    Column("comparison", JSONB),  # of the sample with the present plan, once it is graded
     Column("round", Integer, nullable=False, server_default="1"),
     Column("revision", BigInteger, nullable=False, server_default="1"),
     Column("author", Text, nullable=False),
@@ -104,6 +105,8 @@ regrade_runs = Table(
     Column("run_id", Text, ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
     Column("position", Integer, nullable=False),
     Column("sampled", Boolean, nullable=False, server_default=text("false")),
+    Column("step", Text, nullable=False, server_default="waiting"),  # waiting | queued | adopted | left_out
+    Column("before_plan", Text, nullable=False), Column("before", DOUBLE),  # the run's plan and fraction when it was drawn up
     PrimaryKeyConstraint("regrade_id", "run_id"),
 )  # fmt: skip
 
@@ -117,4 +120,14 @@ judge_probes = Table(
     Column("report", JSONB, nullable=False),
     created(),
     UniqueConstraint("operation_id", name="uq_judge_probes_operation"),
+)  # fmt: skip
+
+judge_probe_outcomes = Table(
+    "judge_probe_outcomes", metadata,
+    Column("operation_id", Text, ForeignKey("operations.id", ondelete="CASCADE"), nullable=False),
+    Column("run_id", Text, nullable=False),
+    Column("condition", Text, nullable=False),
+    Column("outcome", JSONB, nullable=False),  # fraction, answers, cause, what the judge calls itself
+    created(),
+    PrimaryKeyConstraint("operation_id", "run_id", "condition"),
 )  # fmt: skip
