@@ -73,9 +73,14 @@ def majority(choices: Sequence[Choice]) -> Choice:
     return choice if votes * 2 > len(choices) else Choice.SAME
 
 
+def is_split(choices: Sequence[Choice]) -> bool:
+    """Tell whether no choice, ``same`` included, has more than half of the opinions."""
+    return max(Counter(choices).values(), default=0) * 2 <= len(choices)
+
+
 def wants_another(choices: Sequence[Choice]) -> bool:
     """Tell whether one more opinion is to be asked for: fewer than two so far, or two that differ."""
-    return len(choices) < READINGS or (len(choices) == READINGS and len(set(choices)) > 1)
+    return len(choices) < READINGS or (len(choices) == READINGS and is_split(choices))
 
 
 def _toward(difference: float) -> Choice:

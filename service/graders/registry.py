@@ -13,6 +13,7 @@ METHODS = {
     "human_panel": "service.graders.human_panel.grader:HumanPanelGrader",
     "integrity": "service.graders.integrity.grader:IntegrityGrader",
     "llm_panel": "service.graders.llm_panel.grader:LlmPanelGrader",
+    "pairwise": "service.graders.pairwise.grader:PairwiseGrader",
     "script": "service.graders.script.grader:ScriptGrader",
     "rubric_chain": "service.graders.rubric_chain.grader:RubricChainGrader",
     "test_cases": "service.graders.test_cases.grader:TestCasesGrader",

@@ -4,7 +4,7 @@ from itertools import permutations, product
 
 import pytest
 
-from service.domain.preferences import Choice, Combination, combined, majority, preference, wants_another
+from service.domain.preferences import Choice, Combination, combined, is_split, majority, preference, wants_another
 
 FIRST, SAME, SECOND = Choice.FIRST, Choice.SAME, Choice.SECOND
 GOLDEN = [
@@ -35,6 +35,12 @@ def test_swapping_the_order_mirrors_the_preference(n: int) -> None:
 def test_no_opinion_is_no_preference() -> None:
     with pytest.raises(ValueError, match="opinion"):
         preference([])
+
+
+def test_opinions_are_split_where_none_has_more_than_half() -> None:
+    split: tuple[list[Choice], ...] = ([], [FIRST, SAME], [FIRST, SECOND, SAME], [FIRST, FIRST, SAME, SECOND])
+    assert all(is_split(choices) for choices in split)
+    assert not any(is_split(choices) for choices in ([SAME], [SAME, SAME, FIRST], [SECOND, SECOND]))
 
 
 def test_a_third_is_asked_where_two_differ() -> None:
