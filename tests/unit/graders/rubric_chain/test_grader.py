@@ -94,24 +94,24 @@ async def test_older_shapes_of_the_file_are_read(rubrics: Any) -> None:
     assert verdict.score == verdict.max_score
 
 
-@pytest.mark.parametrize(
-    "rubrics",
-    [
-        b"no json",
-        {"other": 1},
-        {"rubrics": []},
-        {"rubrics": ["x"]},
-        {"rubrics": [{"rubric": "", "weight": 1, "criterion": ["c"]}]},
-        {"rubrics": [{"rubric": "r", "weight": -1, "criterion": ["c"]}]},
-        {"rubrics": [{"rubric": "r", "weight": True, "criterion": ["c"]}]},
-        {"rubrics": [{"rubric": "r", "weight": "1", "criterion": ["c"]}]},
-        {"rubrics": [{"rubric": "r", "weight": 1, "criterion": []}]},
-        {"rubrics": [{"rubric": "r", "weight": 1, "criterion": [" "]}]},
-        {"rubrics": [{"rubric": "r", "weight": 1, "criterion": [1]}]},
-        {"rubrics": [{"rubric": "r", "weight": 0, "criterion": ["c"]}]},
-        {"rubrics": [{"rubric": "r", "weight": 1, "criterion": ["c"], "needs_images": "yes"}]},
-    ],
-)
+UNUSABLE: list[Any] = [
+    b"no json",
+    {"other": 1},
+    {"rubrics": []},
+    {"rubrics": ["x"]},
+    {"rubrics": [{"rubric": "", "weight": 1, "criterion": ["c"]}]},
+    {"rubrics": [{"rubric": "r", "weight": -1, "criterion": ["c"]}]},
+    {"rubrics": [{"rubric": "r", "weight": True, "criterion": ["c"]}]},
+    {"rubrics": [{"rubric": "r", "weight": "1", "criterion": ["c"]}]},
+    {"rubrics": [{"rubric": "r", "weight": 1, "criterion": []}]},
+    {"rubrics": [{"rubric": "r", "weight": 1, "criterion": [" "]}]},
+    {"rubrics": [{"rubric": "r", "weight": 1, "criterion": [1]}]},
+    {"rubrics": [{"rubric": "r", "weight": 0, "criterion": ["c"]}]},
+    {"rubrics": [{"rubric": "r", "weight": 1, "criterion": ["c"], "needs_images": "yes"}]},
+]
+
+
+@pytest.mark.parametrize("rubrics", UNUSABLE)
 async def test_rubrics_that_cannot_be_used_are_our_fault(rubrics: Any) -> None:
     with pytest.raises(GraderFault) as caught:
         await grade(all_but(), rubrics=rubrics)
@@ -124,6 +124,10 @@ def fenced(text: str) -> str:
 
 def with_commas(text: str) -> str:
     return text.replace("}", ",}").replace("]", ",]")
+
+
+def fenced_with_commas(text: str) -> str:
+    return fenced(with_commas(text))
 
 
 @pytest.mark.parametrize("shape", [fenced, with_commas, fenced_with_commas], ids=["fenced", "commas", "both"])
