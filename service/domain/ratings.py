@@ -81,8 +81,14 @@ class PairOpinion(Strict):
     def choice(self, rule: Combination) -> Choice:
         return combined(self.completion, self.quality, rule)
 
+    def seen(self, *, swapped: bool) -> PairRating:
+        """Return it as the rater gave it."""
+        completion, quality = (c.swapped if swapped else c for c in (self.completion, self.quality))
+        return PairRating(completion=_NAMES[completion], quality=_NAMES[quality], notes=self.notes)
+
 
 _SIDES = {"a": Choice.FIRST, "same": Choice.SAME, "b": Choice.SECOND}
+_NAMES: dict[Choice, Side] = {Choice.FIRST: "a", Choice.SAME: "same", Choice.SECOND: "b"}
 
 
 def _choice(side: Side, *, swapped: bool) -> Choice:

@@ -17,9 +17,9 @@ from service.domain.evidence import EvidenceDocument, EvidenceFile, EvidenceImag
 from service.domain.integrity import FileReport
 from service.domain.tasks import FileRef, TaskManifest
 from service.lifecycle.campaigns.making import reference_of
-from service.store import artifacts, integrity, runs, tasks
+from service.store import artifacts, evidence, integrity, runs, tasks
 from service.store.blobs import BlobStore
-from service.store.campaigns import documents, items, names
+from service.store.campaigns import items, names
 from service.store.database import Tx
 from service.store.paging import MAX_LIMIT
 from service.store.previews import Tree
@@ -151,7 +151,7 @@ async def read_document(
     tx: Tx, blobs: BlobStore, project_id: str, digest: str
 ) -> tuple[str | None, EvidenceDocument | None]:
     """Return the state of the deliverable's evidence document, and the document where it is ready."""
-    row = await documents.of_deliverable(tx, project_id, digest)
+    row = await evidence.find(tx, project_id, digest)
     if row is None or row.sha256 is None:
         return (None if row is None else str(row.state)), None
     return str(row.state), await asyncio.to_thread(_read, blobs, row.sha256)
