@@ -1,5 +1,7 @@
 """Probes of judges (NEEDS E 3): what a judge does with deliverables of one's own before anything depends on it."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -43,6 +45,25 @@ class ProbeSpec(Strict):
     sections: list[Section] = Field(default_factory=lambda: [*Section], min_length=1, max_length=len(Section))
     compare_with: PlanReference | None = None
     """Another plan whose stored verdicts of the same runs are compared (another judge's)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One grading of one deliverable under one condition."""
+
+    run_id: str
+    fraction: float | None
+    """Of the points; null: no verdict."""
+    answers: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    """Criterion → whether it was met."""
+    cause: str | None = None
+    """Why there is no verdict."""
+    models: tuple[str, ...] = ()
+    """What the judge called itself."""
+
+    @property
+    def passed(self) -> bool | None:
+        return None if self.fraction is None else self.fraction >= 1
 
 
 class Share(Strict):

@@ -3,29 +3,11 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
-from service.domain.probes import Compared, Repeats, Share, Shift
+from service.domain.probes import Compared, Outcome, Repeats, Share, Shift
 from service.reporting.agreement import agreement as share_of_equals
 from service.reporting.agreement import cohen_kappa, fleiss_kappa, paired_difference, pairwise_agreement
 from service.reporting.success import wilson
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """One grading of one deliverable under one condition."""
-
-    run_id: str
-    fraction: float | None
-    """Of the points; null: no verdict."""
-    answers: Mapping[str, bool] = field(default_factory=dict[str, bool])
-    """Criterion → whether it was met."""
-    cause: str | None = None
-    """Why there is no verdict."""
-
-    @property
-    def passed(self) -> bool | None:
-        return None if self.fraction is None else self.fraction >= 1
 
 
 def repeats(rounds: Sequence[Sequence[Outcome]]) -> Repeats:

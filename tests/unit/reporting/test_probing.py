@@ -1,7 +1,7 @@
 """Figures of a probe, from tables that are small enough to count by hand."""
 
-from service.domain.probes import Shift
-from service.reporting.probing import Outcome, compared, concerns, failures, repeats, shift
+from service.domain.probes import Outcome, Shift
+from service.reporting.probing import compared, concerns, failures, repeats, shift
 
 
 def row(run: str, fraction: float | None, **answers: bool) -> Outcome:
