@@ -21,7 +21,8 @@ PREFIX = "wsp_"
 LIVES = timedelta(hours=2)
 INDEX = "index.html"
 _CONTEXT = "preview"
-_MOST_CHARS = 1024
+_ENDINGS = frozenset({"html", "htm", "xhtml", "svg"})
+_MOST_CHARS = 8192
 _MOST_PATH = 4096
 
 
@@ -30,11 +31,13 @@ class Tree:
     """The files that a capability opens."""
 
     project_id: str
-    kind: Literal["deliverable", "reference"]
+    kind: Literal["deliverable", "reference", "inputs"]
     id: str
-    """Of the run, or of the task whose hidden files the reference is among."""
+    """Of the run, or of the task: ``reference`` is among its hidden files, ``inputs`` are the visible ones."""
     prefix: str = ""
     """Only files whose paths begin so."""
+    entry: str = ""
+    """Path of the document that is opened first: see :func:`address`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +47,32 @@ class PreviewFile:
     size_bytes: int
 
 
+def address(tree: Tree) -> str:
+    """Return what the tree's entry is called in URLs: its folders by number, since their names may tell too much.
+
+    A document finds its parts from there all the same, whether it goes down, up or to its neighbours.
+    """
+    ending = tree.entry.rpartition(".")[2].lower()
+    above = range(tree.entry.count("/"))
+    return "".join(f"~{n}/" for n in above) + f"~.{ending if ending in _ENDINGS else 'html'}"
+
+
+def _real(tree: Tree, path: str) -> str:
+    """Return the path that a URL's stands for."""
+    if tree.entry and path == address(tree):
+        return tree.entry
+    parts, folders = path.split("/"), tree.entry.split("/")[:-1]
+    for n, folder in enumerate(folders):
+        if n >= len(parts) - 1 or parts[n] != f"~{n}":
+            break
+        parts[n] = folder
+    return "/".join(parts)
+
+
 async def grant(tx: Tx, box: SecretBox, tree: Tree, lives: timedelta = LIVES) -> tuple[str, datetime]:
     """Return a capability for the tree's files, and when it is over."""
     until = await now(tx) + min(lives, LIVES)
-    said = [tree.project_id, tree.kind, tree.id, tree.prefix, until.timestamp()]
+    said = [tree.project_id, tree.kind, tree.id, tree.prefix, tree.entry, until.timestamp()]
     sealed = box.seal(json.dumps(said).encode(), _CONTEXT)
     return PREFIX + base64.urlsafe_b64encode(sealed).decode().rstrip("="), until
 
@@ -64,10 +89,10 @@ async def find(tx: Tx, tree: Tree, path: str) -> PreviewFile:
     """Return the file that a document of the tree calls ``path``. Raises NotFound("no_preview")."""
     if len(path) > _MOST_PATH:
         raise NotFound("no_preview")
-    wanted = path + INDEX if path == "" or path.endswith("/") else path
+    wanted = _real(tree, path + INDEX if path == "" or path.endswith("/") else path)
     # Names in lists have '%' encoded; in a URL it is encoded once, and so is bare here.
     for name in dict.fromkeys((wanted, wanted.replace("%", "%25"))):
-        found = await _deliverable(tx, tree, name) if tree.kind == "deliverable" else await _reference(tx, tree, name)
+        found = await (_delivered if tree.kind == "deliverable" else _of_task)(tx, tree, name)
         if found is not None and found.path.startswith(tree.prefix):
             return found
     raise NotFound("no_preview")
@@ -79,20 +104,23 @@ def _read(box: SecretBox, capability: str) -> tuple[Tree, float]:
         raise NotFound("no_preview")
     try:
         sealed = base64.urlsafe_b64decode(body + "=" * (-len(body) % 4))
-        project_id, kind, id, prefix, until = json.loads(box.open(sealed, _CONTEXT))
+        project_id, kind, id, prefix, entry, until = json.loads(box.open(sealed, _CONTEXT))
     except (SecretUnreadable, ValueError) as error:
         raise NotFound("no_preview") from error
-    return Tree(project_id, kind, id, prefix), until
+    return Tree(project_id, kind, id, prefix, entry), until
 
 
-async def _deliverable(tx: Tx, tree: Tree, path: str) -> PreviewFile | None:
+async def _delivered(tx: Tx, tree: Tree, path: str) -> PreviewFile | None:
     row = await artifacts.by_path(tx, tree.id, path)
     if row is None or row.kind != EntryKind.FILE or row.sha256 is None:
         return None
     return PreviewFile(row.path, row.sha256, row.size_bytes)
 
 
-async def _reference(tx: Tx, tree: Tree, path: str) -> PreviewFile | None:
+async def _of_task(tx: Tx, tree: Tree, path: str) -> PreviewFile | None:
     task = await tasks.get(tx, tree.project_id, tree.id)
-    named = next((f for f in task.manifest.hidden if f.path == path), None) if task is not None else None
+    if task is None:
+        return None
+    files = task.manifest.hidden if tree.kind == "reference" else task.manifest.visible
+    named = next((f for f in files if f.path == path), None)
     return None if named is None else PreviewFile(named.path, named.sha256, named.size_bytes)

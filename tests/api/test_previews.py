@@ -74,10 +74,34 @@ async def test_only_what_was_sealed_here_and_only_in_time(
 async def test_a_reference_is_the_hidden_files_below_its_root(tenant: Tenant, anonymous: httpx.AsyncClient) -> None:
     digest = await tenant.blob(b"<p>theirs</p>")
     hidden = [{"path": p, "sha256": digest, "size_bytes": 13} for p in ("reference/index.html", "rubric.html")]
-    task = await tenant.task(hidden=hidden)
+    task = await tenant.task(hidden=hidden, visible=[{"path": "page.html", "sha256": digest, "size_bytes": 13}])
     capability = await granted(tenant, Tree(tenant.project_id, "reference", task["id"], prefix="reference/"))
     assert (await anonymous.get(f"/preview/{capability}/reference/index.html")).content == b"<p>theirs</p>"
-    assert (await anonymous.get(f"/preview/{capability}/rubric.html")).status_code == 404
+    for path in ("rubric.html", "page.html"):
+        assert (await anonymous.get(f"/preview/{capability}/{path}")).status_code == 404
+    inputs = await granted(tenant, Tree(tenant.project_id, "inputs", task["id"]))
+    found = [(await anonymous.get(f"/preview/{inputs}/{p}")).status_code for p in ("page.html", "rubric.html")]
+    assert found == [200, 404]
+
+
+async def test_an_entrys_address_tells_no_names(tenant: Tenant, anonymous: httpx.AsyncClient) -> None:
+    files = {"out/by acme/site/acme.html": b"entry", "out/by acme/site/a.css": b"css", "out/up.js": b"up", "~0/x": b"x"}
+    tree = Tree(tenant.project_id, "deliverable", await delivered(tenant, files), entry="out/by acme/site/acme.html")
+    base = f"/preview/{await granted(tenant, tree)}/"
+    assert previews.address(tree) == "~0/~1/~2/~.html"
+    assert "acme" not in base
+    for path, body in (
+        ("~0/~1/~2/~.html", b"entry"),
+        ("~0/~1/~2/a.css", b"css"),
+        ("~0/~1/site/a.css", b"css"),
+        ("~0/up.js", b"up"),
+        ("out/up.js", b"up"),
+    ):
+        assert (await anonymous.get(base + path)).content == body, path
+    for path in ("~0/~1/~.html", "~1/up.js", "~0", "~/up.js"):
+        assert (await anonymous.get(base + path)).status_code == 404, path
+    bare = Tree(tenant.project_id, "deliverable", "run", entry="page")
+    assert previews.address(bare) == "~.html"
 
 
 @pytest.mark.fault(67, 68, 69)
