@@ -11,6 +11,7 @@ from service.domain.integrity import IntegrityReport
 from service.domain.tasks import FileRef, TaskManifest, canonical_digest
 from service.graders.contract import GraderFault, GradingInput
 from service.lifecycle.client_facts import find_facts
+from service.lifecycle.evidence import EvidenceOf
 from service.lifecycle.grading_context import GradeContext
 from service.lifecycle.image_choice import host_name
 from service.lifecycle.integrity import entries_of
@@ -54,6 +55,7 @@ async def input_of(ctx: GradeContext, row: GradingRow, report: IntegrityReport |
         content_of=blobs.path,
         open_visible=partial(_open_one, blobs, _by_path(task.visible), "visible_missing"),
         judges=None if ctx.judging is None else ctx.judging.of(row),
+        evidence=EvidenceOf(ctx.for_report, row.project_id, row.run_id, row.deliverable_digest),
         keep=partial(_keep, ctx, row.id),
         seed=canonical_digest([row.deliverable_digest, row.settings_digest, row.round]),
         extra=_extra(blobs, stored),
