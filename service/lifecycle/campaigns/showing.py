@@ -81,6 +81,8 @@ class Shown:
     note: str | None
     sides: list[Side]
     images: list[ShownImage]
+    names: Names
+    """What must not be told; empty where the campaign is not blind."""
 
     @property
     def files(self) -> list[ShownFile]:
@@ -96,7 +98,7 @@ async def show(tx: Tx, blobs: BlobStore, campaign: CampaignRow, rater: RaterRow,
     sides = await _sides(tx, blobs, campaign, task, item, assignment)
     shown = _numbered([_scrubbed(side, known) for side in sides])
     note = await asyncio.to_thread(_note, blobs, task.manifest)
-    return Shown(campaign, rater, assignment, item, task.manifest.instruction, note, shown, _images(shown))
+    return Shown(campaign, rater, assignment, item, task.manifest.instruction, note, shown, _images(shown), known)
 
 
 async def _sides(
