@@ -14,9 +14,17 @@ MAX_DEPTH = 500
 _PIECE = 256 * 1024
 _PIXELS = re.compile(r"\s*(\d{1,6})(?:\.\d+)?(?:px)?\s*\Z")
 OnStart = Callable[[str, dict[str, str]], None]
+OnWord = Callable[[str], None]
 
 
-def walk(file: IO[bytes], on_start: OnStart | None = None, limit: int = MAX_BYTES) -> Counter[str]:
+def walk(
+    file: IO[bytes],
+    on_start: OnStart | None = None,
+    limit: int = MAX_BYTES,
+    *,
+    on_text: OnWord | None = None,
+    on_end: OnWord | None = None,
+) -> Counter[str]:
     """Parse a document; return how often each element (without namespace) occurs. Raises Trouble."""
     parser = expat.ParserCreate()
     elements: Counter[str] = Counter()
@@ -32,15 +40,20 @@ def walk(file: IO[bytes], on_start: OnStart | None = None, limit: int = MAX_BYTE
         if on_start is not None:
             on_start(name, attributes)
 
-    def end(_: str) -> None:
+    def end(name: str) -> None:
         nonlocal depth
         depth -= 1
+        if on_end is not None:
+            on_end(name)
 
     def entity(*_: object) -> None:
         raise Trouble("bomb", "XML that declares entities is not expanded")
 
     parser.StartElementHandler = start
     parser.EndElementHandler = end
+    if on_text is not None:
+        parser.buffer_text = True
+        parser.CharacterDataHandler = on_text
     parser.EntityDeclHandler = entity
     _feed(parser, file, limit)
     return elements
