@@ -16,8 +16,7 @@ from service.domain.grants import GrantedModel
 from service.domain.judging import JudgeSpec
 from service.graders.contract import GraderBusy, GraderFault, InvalidVote, Question
 from service.lifecycle.judge_turns import Turns
-from service.lifecycle.operations.contract import OwnWay
-from service.lifecycle.own_side import own_headers, reach_of
+from service.lifecycle.own_side import OwnWay, own_headers, reach_of
 from service.models.clients import client_for
 from service.models.messages import Answer, Ask, GatewayAway, ModelClient, ModelRefused, Reach, UserTurn
 from service.store import run_models

@@ -1,9 +1,24 @@
 """How processes of ours ask a model: at the gateway's own side, with the token of all of them or with a run's."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
 from service.domain.models import ModelSpec
 from service.models.messages import Reach
+
+
+@dataclass(frozen=True, slots=True)
+class OwnWay:
+    """How our processes reach the gateway: its Unix socket, and the file with the token that it knows them by."""
+
+    socket: Path
+    token_file: Path
+    """Made by the gateway; read when something is asked."""
+
+    def token(self) -> str:
+        """Blocks. Raises OSError."""
+        return self.token_file.read_text().strip()
 
 
 def own_headers(project_id: str, purpose: str, model: str) -> dict[str, str]:

@@ -12,7 +12,8 @@ from service.lifecycle.grading_context import Patience
 from service.lifecycle.judge_calls import JudgeCalls
 from service.lifecycle.judge_turns import Turns
 from service.lifecycle.judging import Judging
-from service.lifecycle.operations.contract import OperationContext, OwnWay
+from service.lifecycle.operations.contract import OperationContext
+from service.lifecycle.own_side import OwnWay
 from service.lifecycle.vote_writer import VoteWriter
 from service.sandboxes.docker.room_host import open_rooms
 from service.sandboxes.docker.rooms import EngineRooms, RoomsConfig

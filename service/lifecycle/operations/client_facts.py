@@ -16,8 +16,8 @@ from service.domain.errors import Conflict, Invalid, NotFound, Unavailable
 from service.domain.models import ModelSpec
 from service.domain.tasks import Strict
 from service.lifecycle.client_facts import check_recipe, prompt_for_facts
-from service.lifecycle.operations.contract import Job, OperationContext, OwnWay
-from service.lifecycle.own_side import own_headers, reach_of
+from service.lifecycle.operations.contract import Job, OperationContext
+from service.lifecycle.own_side import OwnWay, own_headers, reach_of
 from service.models.clients import client_for
 from service.models.messages import Answer, Ask, GatewayAway, ModelClient, Reach, UserTurn
 from service.store import client_facts, run_models, tasks

@@ -7,12 +7,12 @@ it is between pieces of work that take a second or so, and that is where it lear
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 from service.domain.operations import MAX_LOG_CHARS, MAX_LOG_LINES
 from service.lifecycle.clock import Clock
 from service.lifecycle.crash_points import CrashPoints
+from service.lifecycle.own_side import OwnWay
 from service.sandboxes.rooms import Rooms
 from service.store import operations
 from service.store.blobs import BlobStore
@@ -21,19 +21,6 @@ from service.store.rows import OperationRow
 
 T = TypeVar("T")
 REPORT_EVERY_S = 0.25
-
-
-@dataclass(frozen=True, slots=True)
-class OwnWay:
-    """How our processes reach the gateway: its Unix socket, and the file with the token that it knows them by."""
-
-    socket: Path
-    token_file: Path
-    """Made by the gateway; read when something is asked."""
-
-    def token(self) -> str:
-        """Blocks. Raises OSError."""
-        return self.token_file.read_text().strip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ import httpx
 
 from service.domain.errors import Conflict, NotFound, Unavailable
 from service.domain.tasks import Strict
-from service.lifecycle.operations.contract import Job, OperationContext, OwnWay
+from service.lifecycle.operations.contract import Job, OperationContext
 from service.lifecycle.operations.model_questions import Question, found_usage, has_key, json_values, questions
-from service.lifecycle.own_side import own_headers
+from service.lifecycle.own_side import OwnWay, own_headers
 from service.store import models
 from service.store.database import Tx
 from service.store.rows_models import ModelRow

@@ -16,8 +16,9 @@ from service.domain.operations import OperationState
 from service.gateway.front import Front, NoServices
 from service.gateway.http_server import HttpServing
 from service.gateway.sides import OwnSide
-from service.lifecycle.operations.contract import OperationContext, OwnWay
+from service.lifecycle.operations.contract import OperationContext
 from service.lifecycle.operations.perform import perform
+from service.lifecycle.own_side import OwnWay
 from service.models.scripted.scenario import Action, Scenario, ToolCall
 from service.store import credentials, models, operations, run_models
 from service.store.sealed_box import OpeningKey

@@ -20,8 +20,9 @@ from service.gateway.http_server import HttpServing
 from service.gateway.place import OWN, TOKEN, Place
 from service.gateway.process import Gateway
 from service.gateway.registries import Registries
-from service.lifecycle.operations.contract import OperationContext, OwnWay
+from service.lifecycle.operations.contract import OperationContext
 from service.lifecycle.operations.perform import perform
+from service.lifecycle.own_side import OwnWay
 from service.store import credentials, images, operations, projects
 from service.store.rows import OperationRow
 from service.store.rows_models import ImageRow

@@ -15,8 +15,9 @@ from service.domain.run_states import EndedBecause
 from service.lifecycle.client_facts import TEMPLATE
 from service.lifecycle.loop_artefacts import ARTEFACTS
 from service.lifecycle.operations.client_facts import KIND, FactsSpec
-from service.lifecycle.operations.contract import OperationContext, OwnWay
+from service.lifecycle.operations.contract import OperationContext
 from service.lifecycle.operations.perform import perform
+from service.lifecycle.own_side import OwnWay
 from service.lifecycle.simulated_client import NO_WORDS
 from service.models.scripted.scenario import Action, Scenario, ToolCall
 from service.store import client_facts, operations

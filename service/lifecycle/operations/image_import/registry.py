@@ -10,8 +10,9 @@ import httpx
 from service.archives.image_archives import MAX_DOCUMENT_BYTES, chosen, parsed, parts_of_manifest
 from service.domain.errors import Conflict, Invalid, Unavailable
 from service.domain.images import MAX_IMAGE_BYTES, MAX_LAYERS, Reference
-from service.lifecycle.operations.contract import OperationContext, OwnWay
+from service.lifecycle.operations.contract import OperationContext
 from service.lifecycle.operations.image_import.gathered import Gathered, Progress
+from service.lifecycle.own_side import OwnWay
 from service.store.rows_models import ImageRow
 from service.store.staging import StagedFile, Staging
 
