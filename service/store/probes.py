@@ -1,18 +1,21 @@
 """Probes of judges: what was found of each case, while one is at work, and their reports."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from service.domain.cleaning import clean_json
 from service.domain.ids import new_id
 from service.domain.probes import Outcome, ProbeReport
+from service.domain.verdicts import VerdictState
 from service.store.database import Tx
 from service.store.listing import Listing, one_of, sorts_by
 from service.store.paging import Sort
 from service.store.rows_grading import ProbeRow
+from service.store.tables import gradings
 from service.store.tables_grading import judge_probe_outcomes, judge_probes
 
 LISTING = Listing(
@@ -65,6 +68,23 @@ async def of_operation(tx: Tx, operation_id: str) -> ProbeRow | None:
     query = select(judge_probes).where(judge_probes.c.operation_id == operation_id)
     row = (await tx.execute(query)).mappings().one_or_none()
     return None if row is None else ProbeRow.of(row)
+
+
+async def passed(
+    tx: Tx, run_ids: Sequence[str], *, plan: str | None = None, method: str | None = None
+) -> dict[str, bool]:
+    """Return of runs whether what the plan, or the method, decided of them in its newest round came to full score.
+
+    Runs without such a verdict are left out; a round in which something is open or failed is none.
+    """
+    c = gradings.c
+    mine = [c.run_id.in_(list(run_ids)), c.state != VerdictState.ABSTAINED]
+    mine += [c.plan == plan] if plan is not None else []
+    mine += [c.method == method] if method is not None else []
+    graded = func.bool_and(c.state == VerdictState.GRADED).label("graded")
+    full = (func.sum(c.score) >= func.sum(c.max_score)).label("full")
+    query = select(c.run_id, c.round, graded, full).where(*mine).group_by(c.run_id, c.round).order_by(c.run_id, c.round)
+    return {row.run_id: bool(row.full) for row in await tx.execute(query) if row.graded}
 
 
 def _outcome(run_id: str, kept: dict[str, Any]) -> Outcome:

@@ -20,6 +20,7 @@ KINDS = {
     "benchmark_import": Kind("service.lifecycle.operations.benchmark_import:run", "benchmarks"),
     "model_check": Kind("service.lifecycle.operations.model_check:run", "agents"),
     "client_facts": Kind("service.lifecycle.operations.client_facts:run", "tasks"),
+    "judge_probe": Kind("service.lifecycle.operations.judge_probe:run", "gradings"),
     "film": Kind("service.lifecycle.operations.film:run", "runs"),
     "conformance": Kind("service.lifecycle.operations.conformance.handler:run", "agents"),
 }
