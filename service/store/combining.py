@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import RowMapping, func, select
 
 from service.domain.combining import Counted, combined
+from service.domain.grading_plans import Combine
 from service.domain.run_states import Flag, Outcome, Phase
 from service.domain.verdicts import ENDED_VERDICTS, VerdictState, outcome_of
 from service.store import grading_plans
@@ -31,7 +32,7 @@ async def combine(tx: Tx, run: RowMapping, plan: str) -> None:
     found = await _newest_round(tx, run["id"], plan)
     if not found or not ENDED_VERDICTS.issuperset(row["state"] for row in found):
         return
-    counted = await _reviewed(tx, found)
+    counted = [*(await counted_of(tx, found)).values()]
     outcome = outcome_of([c.state for c in counted])
     score, max_score = None, None
     if outcome is Outcome.GRADED:
@@ -71,13 +72,11 @@ async def last_round(tx: Tx, run_id: str) -> int:
     return (await tx.execute(query)).scalar_one()
 
 
-async def _reviewed(tx: Tx, found: Sequence[RowMapping]) -> list[Counted]:
+async def counted_of(tx: Tx, found: Sequence[RowMapping]) -> dict[str, Counted]:
+    """Return how each of these gradings counts, by id: as it was decided, or as a person overrode it."""
     standing = await standing_overrides(tx, [row["id"] for row in found])
-    counted = [Counted(VerdictState(row["state"]), row["score"], row["max_score"]) for row in found]
-    return [
-        c if (said := standing.get(row["id"])) is None else _overridden(c, said)
-        for c, row in zip(counted, found, strict=True)
-    ]
+    counted = {row["id"]: Counted(VerdictState(row["state"]), row["score"], row["max_score"]) for row in found}
+    return {id_: _overridden(c, standing[id_]) if id_ in standing else c for id_, c in counted.items()}
 
 
 def _overridden(counted: Counted, said: "Override") -> Counted:
@@ -106,3 +105,35 @@ async def standing_overrides(tx: Tx, grading_ids: Sequence[str]) -> dict[str, Ov
 def _flags(present: Sequence[str], overridden: bool) -> list[str]:
     rest = [flag for flag in present if flag != Flag.OVERRIDDEN]
     return [*rest, Flag.OVERRIDDEN] if overridden else rest
+
+
+async def is_graded_under(tx: Tx, run_id: str, plan: str) -> bool:
+    """Tell whether the run has gradings of the plan that count, ended or not."""
+    return bool(await _newest_round(tx, run_id, plan))
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a plan says of a run. Without an outcome a grading that counts has not ended yet."""
+
+    outcome: Outcome | None
+    score: float | None = None
+    max_score: float | None = None
+
+
+async def verdicts_under(tx: Tx, project_id: str, plan: str, run_ids: Sequence[str]) -> dict[str, Said]:
+    """Return what the plan says of each run, overrides applied, also where it is not the run's own.
+
+    Runs that it does not grade are left out. The caller checked the project. Raises NotFound ``plan_not_found``.
+    """
+    rule = (await grading_plans.spec_of(tx, project_id, plan)).combine
+    found = {run_id: await _newest_round(tx, run_id, plan) for run_id in run_ids}
+    return {run_id: await _said(tx, rule, rows) for run_id, rows in found.items() if rows}
+
+
+async def _said(tx: Tx, rule: Combine, rows: Sequence[RowMapping]) -> Said:
+    if not ENDED_VERDICTS.issuperset(row["state"] for row in rows):
+        return Said(None)
+    counted = await _reviewed(tx, rows)
+    outcome = outcome_of([c.state for c in counted])
+    return Said(outcome, *(combined(rule, counted) if outcome is Outcome.GRADED else (None, None)))

@@ -1,6 +1,6 @@
 """Regrades: which runs they are of, how far they are, and which of them a job must carry on."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,7 +128,7 @@ async def load(tx: Tx, regrade_id: str, *, lock: bool = False) -> RegradeRow | N
     return None if row is None else RegradeRow.of(row)
 
 
-async def started_like(tx: Tx, row_or_spec: Mapping[str, Any], project_id: str, plan: str, round: int) -> str | None:
+async def started_like(tx: Tx, project_id: str, plan: str, round: int, digest: str) -> str | None:
     """Return a regrade of the same plan and round over the same choice that was started and not cancelled.
 
     Until the transaction ends nobody else gets an answer for this project and plan.
@@ -137,7 +137,7 @@ async def started_like(tx: Tx, row_or_spec: Mapping[str, Any], project_id: str, 
     await tx.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(key, 0))))
     c = regrades.c
     mine = (c.project_id == project_id, c.plan == plan, c.round == round, c.state.in_(_STARTED))
-    query = select(c.id).where(*mine, c.spec["digest"].astext == row_or_spec["digest"]).limit(1)
+    query = select(c.id).where(*mine, c.spec["digest"].astext == digest).limit(1)
     return (await tx.execute(query)).scalar_one_or_none()
 
 
@@ -159,12 +159,6 @@ async def in_step(tx: Tx, regrade_id: str, step: RunStep, limit: int, *, sampled
 async def set_step(tx: Tx, regrade_id: str, run_id: str, step: RunStep) -> None:
     c = regrade_runs.c
     await tx.execute(regrade_runs.update().where(c.regrade_id == regrade_id, c.run_id == run_id).values(step=step))
-
-
-async def task_ids(tx: Tx, run_ids: Iterable[str]) -> dict[str, str]:
-    """Return the task of each run."""
-    query = select(runs.c.id, runs.c.task_id).where(runs.c.id.in_(list(run_ids)))
-    return {row.id: row.task_id for row in await tx.execute(query)}
 
 
 async def progress(tx: Tx, regrade_id: str) -> Progress:

@@ -1,5 +1,7 @@
 """Tasks: immutable, one row per project and digest."""
 
+from collections.abc import Iterable
+
 from sqlalchemy import select
 
 from service.domain.errors import Fault
@@ -41,6 +43,17 @@ async def create(tx: Tx, project_id: str, manifest: TaskManifest) -> tuple[TaskR
     if created:
         await take_refs(tx, project_id, "task", row["id"], [*manifest.visible, *manifest.hidden])
     return TaskRow.of(row), created
+
+
+async def manifests(tx: Tx, project_id: str, task_ids: Iterable[str]) -> dict[str, TaskManifest]:
+    """Return what the project's tasks say, by id; what is no task of it is left out. Many are read bit by bit."""
+    found: dict[str, TaskManifest] = {}
+    wanted = list(task_ids)
+    for start in range(0, len(wanted), 100):
+        some = wanted[start : start + 100]
+        query = select(tasks.c.id, tasks.c.manifest).where(tasks.c.project_id == project_id, tasks.c.id.in_(some))
+        found |= {row.id: TaskManifest.model_validate(row.manifest) for row in await tx.execute(query)}
+    return found
 
 
 async def get(tx: Tx, project_id: str, task_id: str) -> TaskRow | None:

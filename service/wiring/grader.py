@@ -27,6 +27,7 @@ from service.workers.grader import grading_queue, judging_queue
 from service.workers.integrity import integrity_queue
 from service.workers.jobs import JobsConfig, run_jobs
 from service.workers.operations import operation_queue
+from service.workers.regrades import regrade_queue
 from service.workers.tracing import RunTracer, Tracing
 
 
@@ -49,6 +50,7 @@ async def _grader(settings: Settings, stack: AsyncExitStack) -> None:
         grading_queue(context, settings.grader.concurrency),
         judging_queue(context, settings.grader.judgings),
         integrity_queue(context.for_report),
+        regrade_queue(db),
         evidence_queue(context.for_report),
         operation_queue(background, settings.grader.operations),
     ]

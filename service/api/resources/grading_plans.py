@@ -6,10 +6,11 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from service.api.auth import GradingsRead, GradingsWrite, State
-from service.api.json_body import Body, StrictRoute
+from service.api.json_body import StrictRoute
 from service.api.listing import UNCHANGED, ListQuery, Values, answer_list, chosen, source
 from service.api.pagination import ListOf, Paging
 from service.api.rendering import Timestamp, View, answer
+from service.api.resources.leases import Body
 from service.domain.errors import NotFound
 from service.domain.grading_plans import TASK_PLAN, PlanSpec
 from service.domain.tasks import Name, canonical_digest
