@@ -40,6 +40,7 @@ from service.api.resources import (
     operations,
     pausing,
     projects,
+    rating_previews,
     regrades,
     run_events,
     runs,
@@ -66,6 +67,7 @@ RESOURCES = (
     models, services, breakers,
     integrity, gradings, grading_plans, regrades, changes, tokens, tickets, me, sessions, health, hosts,
     projects, webhooks, leases, driving, desktop, deliverables, mcp, shell, live_view, pausing, confirmations, film,
+    rating_previews,
 )  # fmt: skip
 EXPOSED = ["ETag", "Link", "Location", "Retry-After", "X-Request-Id", "Idempotent-Replay", "Upload-Offset",
            "RateLimit", "RateLimit-Policy"]  # fmt: skip

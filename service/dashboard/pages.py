@@ -10,6 +10,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from service.dashboard import display
 from service.dashboard.inert import inert
+from service.dashboard.markdown import markdown
 from service.dashboard.visitor import Visitor, dashboard_of, visitor_of
 from service.domain import cursors
 from service.domain.agents import Driver
@@ -46,6 +47,7 @@ _templates = Environment(
 )
 _templates.filters |= {
     "inert": inert,
+    "markdown": markdown,
     "size": display.size,
     "duration": display.duration,
     "moment": display.moment,

@@ -7,7 +7,9 @@ from typing import Protocol
 from fastapi import Request
 
 from service.domain.errors import Forbidden, Unauthenticated
+from service.store.blobs import BlobStore
 from service.store.database import Database
+from service.store.rows_campaigns import RaterRow
 
 
 class Visitor(Protocol):
@@ -20,6 +22,17 @@ class Visitor(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Rating:
+    """What the pages of raters need besides."""
+
+    blobs: BlobStore
+    identify: Callable[[Request], Awaitable[RaterRow]]
+    """Reads the raters' own cookie. Raises Unauthenticated."""
+    previews: Callable[[Request], list[str]]
+    """The origins that documents of deliverables are loaded from."""
+
+
+@dataclass(frozen=True, slots=True)
 class Dashboard:
     db: Database
     identify: Callable[[Request], Awaitable[Visitor]]
@@ -27,12 +40,20 @@ class Dashboard:
 
     Raises Unauthenticated, Forbidden.
     """
+    rating: Rating | None = None
+    """Null: there are no pages of raters."""
 
 
 def dashboard_of(request: Request) -> Dashboard:
     dashboard: object = request.app.state.dashboard
     assert isinstance(dashboard, Dashboard)
     return dashboard
+
+
+def rating_of(request: Request) -> Rating:
+    found = dashboard_of(request).rating
+    assert found is not None
+    return found
 
 
 async def visitor_of(request: Request, scope: str) -> Visitor | None:

@@ -8,16 +8,14 @@ from contextlib import AsyncExitStack
 import uvicorn
 
 from service.api.app import create_app
-from service.api.auth import page_caller
 from service.api.bridge import BridgeClient
 from service.api.rate_limits import Rates
 from service.api.server import uvicorn_config
 from service.api.state import ApiConfig, ApiState
-from service.dashboard.app import install as install_pages
-from service.dashboard.visitor import Dashboard
 from service.settings import Settings
 from service.store.blobs import BlobStore
 from service.store.secret_box import SecretBox
+from service.wiring.pages import install_pages
 from service.wiring.process import crash_points, database, run_process
 from service.workers.webhooks import Sending, WebhookSender
 
@@ -47,7 +45,7 @@ async def _api(settings: Settings, stack: AsyncExitStack) -> None:
         bridge=BridgeClient(settings.bridge.secret),
     )  # fmt: skip
     app = create_app(state)
-    install_pages(app, Dashboard(db, page_caller))
+    install_pages(app, state)
     server = uvicorn.Server(uvicorn_config(app, settings.api.host, settings.api.port))
     sender = WebhookSender(db, notifications, box, Sending(**settings.webhooks.model_dump()))
     await _serve_and_send(server, sender)

@@ -21,8 +21,8 @@ function gone(error) {
 
 async function next() {
   try {
-    await call("POST", "/v1/rate/next");
-    location.assign("/rate/work");
+    const found = await call("POST", "/v1/rate/next");
+    location.assign("/rate/work" + (found.id ? "" : "?none=1"));
   } catch (error) {
     gone(error);
   }
@@ -206,6 +206,17 @@ function instruct() {
   }
 }
 
+async function leave() {
+  if (outbox.entries().length && !confirm("A rating was not sent yet. It stays on this device. Leave all the same?")) return;
+  try {
+    await call("DELETE", "/rate/session");
+    location.assign("/rate");
+  } catch (error) {
+    gone(error);
+  }
+}
+
+document.getElementById("leave").addEventListener("click", leave);
 instruct();
 if (assignment) {
   begin();
