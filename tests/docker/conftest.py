@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from service.sandboxes.contract import Confinement, SandboxBackend, SandboxSpec
+from service.evidence.integrity.report import IMAGE as DOCUMENTS
+from service.sandboxes.contract import Confinement, SandboxBackend, SandboxRefused, SandboxSpec
 from service.sandboxes.docker import loopdev, mounts
 from service.sandboxes.docker.backend import DockerBackend
+from service.sandboxes.docker.room_host import open_rooms
+from service.sandboxes.docker.rooms import EngineRooms, RoomsConfig
 from service.testing.sandbox_bench import SMALL
 from service.testing.sandbox_suite import Bench
 from tests.needs import missing
@@ -62,3 +65,18 @@ async def bench_on(
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def bench(backend: DockerBackend) -> Bench:
     return await bench_on(backend, "runc")
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def rooms() -> AsyncIterator[EngineRooms]:
+    """Rooms of image ``documents``."""
+    data = Path(tempfile.mkdtemp(prefix="workstead-rooms-"))
+    async with open_rooms(data, f"tests-{uuid.uuid4().hex[:8]}", RoomsConfig(2)) as opened:
+        if opened is None:
+            missing("no engine")
+        try:
+            await opened.backend.resolve_image(DOCUMENTS)
+        except SandboxRefused:
+            missing(f"no image {DOCUMENTS} (`make images` builds it)")
+        yield opened
+    shutil.rmtree(data)

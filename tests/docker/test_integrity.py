@@ -2,45 +2,25 @@
 
 import asyncio
 import json
-import shutil
-import tempfile
 import time
-import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from service.domain.artifacts import ArtifactEntry, EntryKind
 from service.domain.integrity import FileReport, IntegrityReport, ProblemType
 from service.domain.limits import Limits
 from service.evidence.integrity.bundle import checker_bundle
 from service.evidence.integrity.report import IMAGE, make_report
-from service.sandboxes.contract import FileSource, SandboxRefused
-from service.sandboxes.docker.room_host import open_rooms
-from service.sandboxes.docker.rooms import EngineRooms, RoomsConfig
+from service.sandboxes.contract import FileSource
+from service.sandboxes.docker.rooms import EngineRooms
 from tests.docker import sample_files as made
-from tests.needs import missing
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(240)]
 FFMPEG = ("/opt/media/bin/ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc=size=320x240:rate=10", "-f", "lavfi", "-i",
           "sine", "-t", "3", "-pix_fmt", "yuv420p")  # fmt: skip
-
-
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def rooms() -> AsyncIterator[EngineRooms]:
-    data = Path(tempfile.mkdtemp(prefix="workstead-integrity-"))
-    async with open_rooms(data, f"tests-{uuid.uuid4().hex[:8]}", RoomsConfig(2)) as opened:
-        if opened is None:
-            missing("no engine")
-        try:
-            await opened.backend.resolve_image(IMAGE)
-        except SandboxRefused:
-            missing(f"no image {IMAGE} (`make images` builds it)")
-        yield opened
-    shutil.rmtree(data)
 
 
 async def report(rooms: EngineRooms, folder: Path, files: Mapping[str, bytes]) -> IntegrityReport:
