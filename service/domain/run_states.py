@@ -127,6 +127,8 @@ class Flag(StrEnum):
     REPLAYED = "replayed"
     EXTERNAL = "external"
     """Delivered by upload: nothing of the work was seen."""
+    CONTROL = "control"
+    """Its deliverable was altered, or is another's, to see whether graders notice. No table counts it unless asked to."""
     OVERRIDDEN = "overridden"
     """A person put another verdict in the place of one that counts. Taken away with the override."""
 

@@ -2,6 +2,8 @@
 
 from collections.abc import AsyncIterator
 
+from service.domain.controls import LABEL
+from service.domain.run_states import Flag
 from service.reporting.success import Result, Success, success
 from service.store import runs
 from service.store.database import Tx
@@ -11,8 +13,12 @@ PAGE = 500
 
 
 async def report(tx: Tx, project_id: str, where: RunFilter) -> Success:
-    """Return the figures of the project's runs that the filter lets through."""
-    return success([_result(run) async for run in _all(tx, project_id, where)])
+    """Return the figures of the project's runs that the filter lets through.
+
+    Controls are left out, and counted as such, unless the filter asks for their flag.
+    """
+    wanted = Flag.CONTROL in where.flag
+    return success([_result(run, wanted) async for run in _all(tx, project_id, where)])
 
 
 async def _all(tx: Tx, project_id: str, where: RunFilter) -> AsyncIterator[RunRow]:
@@ -26,5 +32,7 @@ async def _all(tx: Tx, project_id: str, where: RunFilter) -> AsyncIterator[RunRo
             return
 
 
-def _result(run: RunRow) -> Result:
+def _result(run: RunRow, controls: bool) -> Result:
+    if Flag.CONTROL in run.flags and not controls:
+        return Result(Flag.CONTROL, run.labels.get(LABEL))
     return Result(run.outcome, run.ended_because, run.score, run.max_score)

@@ -127,13 +127,19 @@ async def verdicts_under(tx: Tx, project_id: str, plan: str, run_ids: Sequence[s
     Runs that it does not grade are left out. The caller checked the project. Raises NotFound ``plan_not_found``.
     """
     rule = (await grading_plans.spec_of(tx, project_id, plan)).combine
-    found = {run_id: await _newest_round(tx, run_id, plan) for run_id in run_ids}
-    return {run_id: await _said(tx, rule, rows) for run_id, rows in found.items() if rows}
+    g = gradings.c
+    query = select(gradings).where(g.run_id.in_(run_ids), g.plan == plan, g.primary.is_(True))
+    by_run: dict[str, list[RowMapping]] = {}
+    for row in (await tx.execute(query.order_by(g.round, g.created_at, g.id))).mappings():
+        newer = by_run.get(row["run_id"], [])
+        by_run[row["run_id"]] = [*(r for r in newer if r["round"] == row["round"]), row]
+    counted = await counted_of(tx, [row for rows in by_run.values() for row in rows])
+    return {run_id: _said(rule, [counted[row["id"]] for row in rows]) for run_id, rows in by_run.items()}
 
 
-async def _said(tx: Tx, rule: Combine, rows: Sequence[RowMapping]) -> Said:
-    if not ENDED_VERDICTS.issuperset(row["state"] for row in rows):
+def _said(rule: Combine, counted: Sequence[Counted]) -> Said:
+    states = [c.state for c in counted]
+    if not ENDED_VERDICTS.issuperset(states):
         return Said(None)
-    counted = await _reviewed(tx, rows)
-    outcome = outcome_of([c.state for c in counted])
+    outcome = outcome_of(states)
     return Said(outcome, *(combined(rule, counted) if outcome is Outcome.GRADED else (None, None)))
