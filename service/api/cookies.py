@@ -1,4 +1,4 @@
-"""The session cookie of our pages.
+"""The session cookies of our pages: of those who have a token, and of people who rate.
 
 ``__Host-workstead`` with Secure, everywhere but on a loopback http address. There it is ``workstead`` without Secure:
 the prefix is refused without Secure, and browsers differ on whether 127.0.0.1 counts as secure. Nothing is lost: who
@@ -21,17 +21,36 @@ def session_secret(request: Request) -> str | None:
     return request.cookies.get(cookie_name(api_state(request).config))
 
 
+def rater_cookie_name(config: ApiConfig) -> str:
+    """Return the cookie of people who rate: a session of their own, which opens nothing but their items."""
+    return f"{cookie_name(config)}-rater"
+
+
+def rater_secret(request: Request) -> str | None:
+    return request.cookies.get(rater_cookie_name(api_state(request).config))
+
+
+def set_rater(response: Response, config: ApiConfig, secret: str) -> None:
+    _set(response, config, rater_cookie_name(config), secret)
+
+
+def clear_rater(response: Response, config: ApiConfig) -> None:
+    _clear(response, config, rater_cookie_name(config))
+
+
 def set_session(response: Response, config: ApiConfig, secret: str) -> None:
-    response.set_cookie(
-        cookie_name(config),
-        secret,
-        max_age=SESSION_S,
-        path="/",
-        secure=config.secure_cookie,
-        httponly=True,
-        samesite="strict",
-    )
+    _set(response, config, cookie_name(config), secret)
 
 
 def clear_session(response: Response, config: ApiConfig) -> None:
-    response.delete_cookie(cookie_name(config), path="/", secure=config.secure_cookie, httponly=True, samesite="strict")
+    _clear(response, config, cookie_name(config))
+
+
+def _set(response: Response, config: ApiConfig, name: str, secret: str) -> None:
+    response.set_cookie(
+        name, secret, max_age=SESSION_S, path="/", secure=config.secure_cookie, httponly=True, samesite="strict"
+    )
+
+
+def _clear(response: Response, config: ApiConfig, name: str) -> None:
+    response.delete_cookie(name, path="/", secure=config.secure_cookie, httponly=True, samesite="strict")

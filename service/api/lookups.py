@@ -3,8 +3,10 @@
 from service.api.auth import Caller
 from service.domain.errors import NotFound
 from service.store import benchmarks, runs
+from service.store.campaigns import campaigns
 from service.store.database import Tx
 from service.store.rows import BenchmarkRow, RunRow
+from service.store.rows_campaigns import CampaignRow
 
 
 async def run_or_404(tx: Tx, caller: Caller, run_id: str) -> RunRow:
@@ -17,6 +19,14 @@ async def run_or_404(tx: Tx, caller: Caller, run_id: str) -> RunRow:
 async def benchmark_or_404(tx: Tx, caller: Caller, benchmark_id: str, *, lock: bool = False) -> BenchmarkRow:
     """With ``lock`` nobody else changes it before the transaction ends."""
     row = await benchmarks.get(tx, caller.project_id, benchmark_id, lock=lock)
+    if row is None:
+        raise NotFound("not_found")
+    return row
+
+
+async def campaign_or_404(tx: Tx, caller: Caller, campaign_id: str, *, lock: bool = False) -> CampaignRow:
+    """With ``lock`` nothing of it changes before the transaction ends."""
+    row = await campaigns.get(tx, caller.project_id, campaign_id, lock=lock)
     if row is None:
         raise NotFound("not_found")
     return row

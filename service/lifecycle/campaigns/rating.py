@@ -12,7 +12,7 @@ from service.lifecycle.campaigns import deciding
 from service.store.campaigns import assignments, campaigns, items, raters
 from service.store.database import Tx
 from service.store.rows import Json
-from service.store.rows_campaigns import AssignmentRow, CampaignRow, RaterRow
+from service.store.rows_campaigns import AssignmentRow, CampaignRow, ItemRow, RaterRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,8 @@ class Who:
     project_id: str
     rater_id: str | None = None
     token_id: str | None = None
+    campaign_id: str | None = None
+    """Of a rater's session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +49,15 @@ async def next_assignment(tx: Tx, who: Who, campaign_id: str) -> AssignmentRow |
         gold = await assignments.next_gold(tx, campaign, rater) if rater.qualified is None else None
         if gold is None:
             raise Forbidden("not_qualified", "the trial items were not rated as they should be; the lead knows")
-        return await assignments.lease(tx, campaign, rater, gold, Purpose.GOLD)
+        return await _lease(tx, campaign, rater, gold, Purpose.GOLD)
     item = await assignments.next_item(tx, campaign, rater)
-    if item is None:
-        return None
-    return await assignments.lease(tx, campaign, rater, item, item.want or Purpose.RATING)
+    return None if item is None else await _lease(tx, campaign, rater, item, item.want or Purpose.RATING)
+
+
+async def _lease(tx: Tx, campaign: CampaignRow, rater: RaterRow, item: ItemRow, purpose: Purpose) -> AssignmentRow:
+    found = await assignments.lease(tx, campaign, rater, item, purpose)
+    await campaigns.touch(tx, campaign.id)
+    return found
 
 
 async def in_hand(tx: Tx, who: Who, assignment_id: str) -> InHand:
@@ -113,6 +119,7 @@ async def release(tx: Tx, who: Who, assignment_id: str) -> AssignmentRow:
     if hand.assignment.state == "released":
         return hand.assignment
     _check_leased(hand.assignment)
+    await campaigns.touch(tx, hand.campaign.id)
     return await assignments.end(tx, assignment_id, "released")
 
 

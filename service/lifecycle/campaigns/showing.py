@@ -7,6 +7,7 @@ scaffolds are taken out of file names; what is *in* files stays as it is (the le
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from mimetypes import guess_type
 
 from service.domain.artifacts import EntryKind
@@ -89,20 +90,28 @@ class Shown:
         return [file for side in self.sides for file in side.files]
 
 
-async def show(tx: Tx, blobs: BlobStore, campaign: CampaignRow, rater: RaterRow, assignment: AssignmentRow) -> Shown:
-    """Return everything that the page of the assignment has. Reads the evidence documents."""
+async def show(
+    tx: Tx,
+    blobs: BlobStore,
+    campaign: CampaignRow,
+    rater: RaterRow,
+    assignment: AssignmentRow,
+    *,
+    documents: bool = True,
+) -> Shown:
+    """Return everything that the page of the assignment has; without ``documents`` no evidence and no pictures."""
     item = await items.get(tx, assignment.item_id)
     task = await tasks.get(tx, campaign.project_id, item.task_id)
     assert task is not None
     known = await names.of_project(tx, campaign.project_id) if campaign.spec.blind else Names()
-    sides = await _sides(tx, blobs, campaign, task, item, assignment)
+    sides = await _sides(tx, blobs if documents else None, campaign, task, item, assignment)
     shown = _numbered([_scrubbed(side, known) for side in sides])
     note = await asyncio.to_thread(_note, blobs, task.manifest)
     return Shown(campaign, rater, assignment, item, task.manifest.instruction, note, shown, _images(shown), known)
 
 
 async def _sides(
-    tx: Tx, blobs: BlobStore, campaign: CampaignRow, task: TaskRow, item: ItemRow, assignment: AssignmentRow
+    tx: Tx, blobs: BlobStore | None, campaign: CampaignRow, task: TaskRow, item: ItemRow, assignment: AssignmentRow
 ) -> list[Side]:
     inputs = Side("inputs", _files(task.manifest.visible))
     reference = _reference_side("reference", campaign, task)
@@ -133,12 +142,12 @@ def _files(refs: Sequence[FileRef], prefix: str = "") -> list[ShownFile]:
     ]
 
 
-async def _deliverable(tx: Tx, blobs: BlobStore, alias: str, run_id: str) -> Side:
+async def _deliverable(tx: Tx, blobs: BlobStore | None, alias: str, run_id: str) -> Side:
     run = await runs.load(tx, run_id)
     digest = run.deliverable_digest or ""
     report = await integrity.find(tx, run.project_id, digest)
     checked = report.report.by_path() if report is not None and report.report is not None else {}
-    state, document = await read_document(tx, blobs, run.project_id, digest)
+    state, document = (None, None) if blobs is None else await read_document(tx, blobs, run.project_id, digest)
     said = {f.path: f for f in document.files} if document else {}
     rows = await _sealed(tx, run_id)
     files = [
@@ -159,6 +168,7 @@ async def read_document(
     return str(row.state), await asyncio.to_thread(_read, blobs, row.sha256)
 
 
+@lru_cache(maxsize=8)  # a page of pictures asks for one document many times
 def _read(blobs: BlobStore, sha256: str) -> EvidenceDocument:
     with blobs.open(sha256) as file:
         return EvidenceDocument.model_validate_json(file.read())

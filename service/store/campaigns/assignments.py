@@ -175,6 +175,10 @@ async def of_campaign(tx: Tx, campaign_id: str) -> list[AssignmentRow]:
     return await _several(tx, assignments.c.campaign_id == campaign_id)
 
 
+async def of_rater_all(tx: Tx, rater_id: str) -> list[AssignmentRow]:
+    return await _several(tx, assignments.c.rater_id == rater_id)
+
+
 async def golds_of(tx: Tx, rater_id: str) -> list[AssignmentRow]:
     """Return what the rater said, or did not, of gold items."""
     ended = assignments.c.state.in_(("submitted", "skipped"))
