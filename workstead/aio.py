@@ -16,6 +16,7 @@ from workstead._async.gradings import AsyncGradings
 from workstead._async.hosts import AsyncHosts
 from workstead._async.http import AsyncTransport
 from workstead._async.images import AsyncImages
+from workstead._async.judges import AsyncJudges
 from workstead._async.operations import AsyncOperations
 from workstead._async.projects import AsyncProjects
 from workstead._async.registry import AsyncAgents, AsyncScaffolds, AsyncTasks
@@ -61,6 +62,7 @@ class AsyncClient:
         self.operations = AsyncOperations(self._http)
         self.benchmarks = AsyncBenchmarks(self._http, self.blobs, self.operations)
         self.gradings = AsyncGradings(self._http)
+        self.judges = AsyncJudges(self._http)
         self.deliverables = AsyncDeliverables(self._http, self.blobs)
         self.tokens = AsyncTokens(self._http)
         self.tickets = AsyncTickets(self._http)

@@ -17,6 +17,7 @@ from workstead._sync.gradings import SyncGradings
 from workstead._sync.hosts import SyncHosts
 from workstead._sync.http import SyncTransport
 from workstead._sync.images import SyncImages
+from workstead._sync.judges import SyncJudges
 from workstead._sync.operations import SyncOperations
 from workstead._sync.projects import SyncProjects
 from workstead._sync.registry import SyncAgents, SyncScaffolds, SyncTasks
@@ -62,6 +63,7 @@ class Client:
         self.operations = SyncOperations(self._http)
         self.benchmarks = SyncBenchmarks(self._http, self.blobs, self.operations)
         self.gradings = SyncGradings(self._http)
+        self.judges = SyncJudges(self._http)
         self.deliverables = SyncDeliverables(self._http, self.blobs)
         self.tokens = SyncTokens(self._http)
         self.tickets = SyncTickets(self._http)

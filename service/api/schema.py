@@ -13,6 +13,7 @@ from service.api.run_view import Run
 from service.domain.agents import AgentSpec, ScaffoldManifest
 from service.domain.benchmarks import BenchmarkManifest
 from service.domain.integrity import IntegrityReport
+from service.domain.probes import ProbeReport
 from service.domain.task_bundle import FOLDERS
 from service.domain.tasks import TaskManifest
 
@@ -37,6 +38,7 @@ DOCUMENTS: dict[str, tuple[type[BaseModel], Mode]] = {
     "agent": (AgentSpec, "validation"),
     "benchmark_manifest": (BenchmarkManifest, "validation"),
     "integrity_report": (IntegrityReport, "serialization"),
+    "judge_probe": (ProbeReport, "serialization"),
     "event": (RunEvent, "serialization"),
     "run": (Run, "serialization"),
     "scaffold_manifest": (ScaffoldManifest, "validation"),

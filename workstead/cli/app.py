@@ -13,6 +13,7 @@ from workstead.cli.doctor import doctor
 from workstead.cli.grade import grade_app
 from workstead.cli.hosts import hosts_app
 from workstead.cli.images import images_app
+from workstead.cli.judges import judges_app
 from workstead.cli.models import models_app
 from workstead.cli.operations import operations_app
 from workstead.cli.projects import project_app
@@ -42,6 +43,7 @@ for name, group in (
     ("tasks", tasks_app),
     ("runs", runs_app),
     ("grade", grade_app),
+    ("judges", judges_app),
     ("artifacts", artifacts_app),
     ("models", models_app),
     ("agents", agents_app),

@@ -1,6 +1,7 @@
 """The filters of the run list, as options say them."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from workstead.aio import AsyncClient
 from workstead.cli.options import grouped, pairs
@@ -32,6 +33,23 @@ async def run_query(
         query += [("task_id", i) for i in await _task_ids(client, name)]
     query += [(f"label.{key}", value) for key, value in pairs(label)]
     return grouped([*query, *pairs(where)])
+
+
+def as_choice(query: Mapping[str, str | list[str]]) -> dict[str, Any]:
+    """Return the query as the JSON of ``filter``, where a request's body chooses runs."""
+    choice: dict[str, Any] = {}
+    for name, value in query.items():
+        kind, dot, key = name.partition(".")
+        if dot and kind in _MAPS:
+            choice.setdefault(_MAPS[kind], {})[key] = value if isinstance(value, str) else value[-1]
+        elif name.startswith(("created_", "updated_")):
+            choice[name] = value
+        else:
+            choice[name] = [value] if isinstance(value, str) else value
+    return choice
+
+
+_MAPS = {"label": "labels", "facet": "facets"}
 
 
 async def agent_id(client: AsyncClient, name: str) -> str:
