@@ -100,7 +100,7 @@ class RegradeRequest(BaseModel):
     """Make the plan the run's own, together with its verdict; till then the old verdict stands."""
 
 
-def _view(row: GradingRow, caller: Caller) -> Grading:
+def view(row: GradingRow, caller: Caller) -> Grading:
     criteria = [_criterion(c) for c in row.criteria]
     return Grading(**dict(_head(row, caller)), criteria=criteria, criteria_total=row.criteria_total)
 
@@ -142,7 +142,7 @@ async def list_gradings(run_id: str, caller: GradingsRead, state: State) -> Resp
     async with state.db.reading() as tx:
         await run_or_404(tx, caller, run_id)
         rows = await gradings.list_for_run(tx, run_id)
-    return answer(GradingList(data=[_view(r, caller) for r in rows]))
+    return answer(GradingList(data=[view(r, caller) for r in rows]))
 
 
 @router.post("/runs/{run_id}/gradings", operation_id="regrade_run", response_model=GradingList, status_code=202)
@@ -154,7 +154,7 @@ async def regrade_run(
     async def work(tx: Tx) -> Made:
         await run_or_404(tx, caller, run_id)
         rows = await regrade(tx, caller.project_id, run_id, body.round, plan=body.plan, primary=body.primary)
-        return Made(GradingList(data=[_view(r, caller) for r in rows]), 202, f"/v1/runs/{run_id}/gradings")
+        return Made(GradingList(data=[view(r, caller) for r in rows]), 202, f"/v1/runs/{run_id}/gradings")
 
     return await once(request, state, caller, f"POST /v1/runs/{run_id}/gradings", work)
 
@@ -176,7 +176,7 @@ async def get_grading(grading_id: str, caller: GradingsRead, state: State) -> Re
         row = await gradings.get(tx, caller.project_id, grading_id)
     if row is None:
         raise NotFound("not_found")
-    return answer(_view(row, caller))
+    return answer(view(row, caller))
 
 
 @router.get("/gradings/{grading_id}/criteria", operation_id="list_criteria", response_model=ListOf[Criterion])
