@@ -12,7 +12,7 @@ from service.store.database import Tx
 from service.store.notifications import EVIDENCE
 from service.store.phases import notify
 from service.store.rows_grading import EvidenceRow
-from service.store.tables import runs
+from service.store.tables import blob_refs, runs
 from service.store.tables_grading import evidence_documents
 
 OWNER = "evidence"
@@ -75,6 +75,13 @@ async def present(tx: Tx, project_id: str, digest: str) -> EvidenceRow | None:
 
 async def by_id(tx: Tx, document_id: str) -> EvidenceRow | None:
     return await _one(tx, select(evidence_documents).where(evidence_documents.c.id == document_id))
+
+
+async def picture_bytes(tx: Tx, row: EvidenceRow, sha256: str) -> int | None:
+    """Return how large a picture of the document is; null for what is none."""
+    c = blob_refs.c
+    mine = (c.owner_kind == OWNER, c.owner_id == row.id, c.digest == sha256, c.digest != row.sha256)
+    return (await tx.execute(select(c.size_bytes).where(*mine))).scalar_one_or_none()
 
 
 async def open_ids(tx: Tx) -> list[str]:
