@@ -12,6 +12,7 @@ from workstead._async.catalogue import AsyncBreakers, AsyncModels, AsyncServices
 from workstead._async.changes import follow_changes
 from workstead._async.deliverables import AsyncDeliverables
 from workstead._async.driving import AsyncDrive
+from workstead._async.evidence import AsyncEvidence
 from workstead._async.gradings import AsyncGradings
 from workstead._async.hosts import AsyncHosts
 from workstead._async.http import AsyncTransport
@@ -62,6 +63,7 @@ class AsyncClient:
         self.operations = AsyncOperations(self._http)
         self.benchmarks = AsyncBenchmarks(self._http, self.blobs, self.operations)
         self.gradings = AsyncGradings(self._http)
+        self.evidence = AsyncEvidence(self._http)
         self.judges = AsyncJudges(self._http)
         self.deliverables = AsyncDeliverables(self._http, self.blobs)
         self.tokens = AsyncTokens(self._http)

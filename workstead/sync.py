@@ -13,6 +13,7 @@ from workstead._sync.catalogue import SyncBreakers, SyncModels, SyncServices
 from workstead._sync.changes import follow_changes
 from workstead._sync.deliverables import SyncDeliverables
 from workstead._sync.driving import SyncDrive
+from workstead._sync.evidence import SyncEvidence
 from workstead._sync.gradings import SyncGradings
 from workstead._sync.hosts import SyncHosts
 from workstead._sync.http import SyncTransport
@@ -63,6 +64,7 @@ class Client:
         self.operations = SyncOperations(self._http)
         self.benchmarks = SyncBenchmarks(self._http, self.blobs, self.operations)
         self.gradings = SyncGradings(self._http)
+        self.evidence = SyncEvidence(self._http)
         self.judges = SyncJudges(self._http)
         self.deliverables = SyncDeliverables(self._http, self.blobs)
         self.tokens = SyncTokens(self._http)

@@ -10,6 +10,7 @@ from workstead.cli.conformance import conformance
 from workstead.cli.demo import demo
 from workstead.cli.demo_desktop import demo_desktop
 from workstead.cli.doctor import doctor
+from workstead.cli.evidence import evidence_app
 from workstead.cli.grade import grade_app
 from workstead.cli.hosts import hosts_app
 from workstead.cli.images import images_app
@@ -45,6 +46,7 @@ for name, group in (
     ("grade", grade_app),
     ("judges", judges_app),
     ("artifacts", artifacts_app),
+    ("evidence", evidence_app),
     ("models", models_app),
     ("agents", agents_app),
     ("scaffolds", scaffolds_app),
