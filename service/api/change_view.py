@@ -15,7 +15,10 @@ SCOPE_OF = {
     "grading": "gradings:read",
     "operation": "benchmarks:read",
     "benchmark": "benchmarks:read",
+    "campaign": "gradings:read",
 }
+_ON_REQUEST = frozenset({"campaign"})
+"""Came later: unasked they would make the cursors of clients that are at work useless."""
 _PLACE = re.compile(r"(\d{1,18})\.(\d{1,18})\.([a-z]{0,20})\Z", re.ASCII)
 
 
@@ -67,8 +70,19 @@ class ChangedBenchmark(View):
     labels: dict[str, str]
 
 
+class ChangedCampaign(View):
+    name: str
+    form: str
+    state: str
+    items: int
+    decided: int
+    labels: dict[str, str]
+    updated_at: Timestamp | None
+
+
 _BODY_OF: dict[str, type[View]] = {
     "run": ChangedRun, "grading": ChangedGrading, "operation": ChangedOperation, "benchmark": ChangedBenchmark,
+    "campaign": ChangedCampaign,
 }  # fmt: skip
 
 
@@ -76,13 +90,13 @@ class Changed(View):
     """A resource that changed, as it is now. It may come again without having changed (at least once)."""
 
     kind: str
-    """run | grading | operation | benchmark"""
+    """run | grading | operation | benchmark | campaign (only where it is asked for)"""
     id: str
     revision: int
     deleted: bool
     cursor: str
     """Goes on after this one."""
-    body: ChangedRun | ChangedGrading | ChangedOperation | ChangedBenchmark | None
+    body: ChangedRun | ChangedGrading | ChangedOperation | ChangedBenchmark | ChangedCampaign | None
     """The most needed members, null where the resource is deleted."""
 
 
@@ -95,9 +109,9 @@ class ChangeList(View):
 
 
 def chosen_kinds(caller: Caller, kinds: str | None) -> tuple[str, ...]:
-    """Return the kinds asked for, else all that the token may read. Raises Invalid for an unknown one, Forbidden."""
+    """Return the kinds asked for, else those of old that the token may read. Raises Invalid for an unknown one, Forbidden."""
     if kinds is None:
-        found = tuple(k for k in KINDS if caller.may(SCOPE_OF[k]))
+        found = tuple(k for k in KINDS if k not in _ON_REQUEST and caller.may(SCOPE_OF[k]))
         if not found:
             caller.require(SCOPE_OF["run"])
         return found

@@ -15,7 +15,7 @@ from sqlalchemy import RowMapping, text
 from service.store.database import Tx
 from service.store.rows import Json
 
-KINDS = ("benchmark", "grading", "operation", "run")
+KINDS = ("benchmark", "campaign", "grading", "operation", "run")
 TOMBSTONES_KEPT = timedelta(days=7)
 _BODIES = {
     "run": ("phase", "hold", "outcome", "ended_because", "task_id", "agent_id", "sample", "attempt", "labels", "flags",
@@ -24,8 +24,11 @@ _BODIES = {
                 "graded_at"),
     "operation": ("kind", "state", "done", "total", "unit", "ended_at"),
     "benchmark": ("name", "version", "digest", "labels"),
+    "campaign": ("name", "form", "state", "items", "decided", "labels", "updated_at"),
 }  # fmt: skip
-_TABLES = {"run": "runs", "grading": "gradings", "operation": "operations", "benchmark": "benchmarks"}
+_TABLES = {
+    "run": "runs", "grading": "gradings", "operation": "operations", "benchmark": "benchmarks", "campaign": "campaigns",
+}  # fmt: skip
 
 
 def _joined() -> tuple[str, str]:
