@@ -54,6 +54,7 @@ class JudgeCalls:
         self._db, self._way, self._turns, self._connect = db, way, turns, connect
         self._patience_s = database_patience_s
         self._clients: OrderedDict[_Key, _Shared] = OrderedDict()
+        self._connecting = asyncio.Lock()
 
     async def model(self, project_id: str, judge: JudgeSpec) -> GrantedModel:
         """Return the judge's model as the catalogue has it now. Raises GraderFault ``judge_misconfigured``, Unavailable."""
@@ -102,11 +103,12 @@ class JudgeCalls:
     @asynccontextmanager
     async def _client(self, project_id: str, model: GrantedModel) -> AsyncGenerator[ModelClient]:
         key = (project_id, model.model_dump_json())
-        shared = self._clients.get(key)
-        if shared is None:
-            shared = self._clients[key] = _Shared(await self._connected(project_id, model))
-        self._clients.move_to_end(key)
-        shared.users += 1
+        async with self._connecting:
+            shared = self._clients.get(key)
+            if shared is None:
+                shared = self._clients[key] = _Shared(await self._connected(project_id, model))
+            self._clients.move_to_end(key)
+            shared.users += 1
         try:
             yield shared.client
         finally:
