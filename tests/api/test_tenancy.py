@@ -33,6 +33,7 @@ BODIES: dict[str, Any] = {
     "/v1/runs/{run_id}/mcp": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
     "/v1/runs/{run_id}/finish": {},
     "/v1/runs/{run_id}/gradings": {},
+    "/v1/runs/{run_id}/gradings/jobbench": {"result": {}},
     "/v1/runs/{run_id}/confirmations/{confirmation_id}": {"decision": "deny"},
     "/v1/benchmarks/{benchmark_id}/checks": {"items": {"a": {"state": "ok"}}},
 }

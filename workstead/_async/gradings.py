@@ -1,5 +1,6 @@
 """Gradings: one vote of one method on one sealed deliverable."""
 
+import uuid
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 from urllib.parse import quote
@@ -33,6 +34,19 @@ class AsyncGradings:
         """Yield what was decided on each test, question or rubric item; ``filters``: passed, cause."""
         async for item in pages(self._http, f"{_path(grading_id)}/criteria", filters or {}, limit):
             yield Criterion.model_validate(item)
+
+    async def jobbench(self, grading_id: str) -> dict[str, Any]:
+        """Return a ``rubric_chain`` grading as JobBench's result file has it."""
+        return await self._http.json("GET", f"{_path(grading_id)}/jobbench")
+
+    async def import_jobbench(
+        self, run_id: str, result: Mapping[str, Any], *, primary: bool = False, idempotency_key: str | None = None
+    ) -> Grading:
+        """Take the content of one of JobBench's result files as a grading of the run; ``primary``: as its verdict."""
+        path = f"/v1/runs/{quote(run_id, safe='')}/gradings/jobbench"
+        headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
+        body = {"result": dict(result), "primary": primary}
+        return Grading.model_validate(await self._http.json("POST", path, json=body, headers=headers))
 
     async def wait(self, grading_id: str) -> Grading:
         """Return the grading once it is decided or has failed."""

@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from workstead.aio import AsyncClient
 from workstead.cli.common import GRADED, UNGRADED, emit, in_words, out
+from workstead.cli.grade_jobbench import jobbench_app
 from workstead.cli.options import Json
 from workstead.cli.tables import plain_table
 from workstead.cli.together import together
@@ -33,6 +34,7 @@ grade_app = typer.Typer(
     cls=_RunsUnlessNamed,
     no_args_is_help=True,
 )
+grade_app.add_typer(jobbench_app, name="jobbench")
 
 Ids = Annotated[list[str], typer.Argument(help="Runs with a sealed deliverable", show_default=False)]
 Round = Annotated[str, typer.Option("--round", help="`new`, or the number that the round is to have")]
