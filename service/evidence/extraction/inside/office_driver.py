@@ -4,7 +4,7 @@ import importlib
 import json
 import os
 import signal
-import time
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +59,11 @@ def _desktop(uno: Any, profile: Path) -> Any:
             context = resolver.resolve(f"uno:pipe,name={pipe};urp;StarOffice.ComponentContext")
             return context.ServiceManager.createInstanceWithContext("com.sun.star.frame.Desktop", context)
         except no_connect:
-            if office.poll() not in (None, ANEW):
-                raise
-            time.sleep(_STEP_S)
+            try:
+                if office.wait(_STEP_S) != ANEW:
+                    raise
+            except subprocess.TimeoutExpired:
+                continue
 
 
 class _Desk:
@@ -96,7 +98,7 @@ class _Desk:
             return self._loaded[path]
         while len(self._loaded) >= KEPT:
             self._forget(next(iter(self._loaded)))
-        how = {"Hidden": True, "ReadOnly": True, "MacroExecutionMode": _NEVER, "UpdateDocMode": _NEVER}
+        how: dict[str, Any] = {"Hidden": True, "ReadOnly": True, "MacroExecutionMode": _NEVER, "UpdateDocMode": _NEVER}
         if kind in _IN:
             how["FilterName"] = _IN[kind]
         url = self._uno.systemPathToFileUrl(path)

@@ -47,8 +47,9 @@ def started(profile: Path, pipe: str) -> subprocess.Popen[bytes]:
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(profile), "LC_ALL": "C.UTF-8", "SAL_DISABLE_OPENCL": "1"}
     nothing = subprocess.DEVNULL
     return subprocess.Popen(
-        argv, stdin=nothing, stdout=nothing, stderr=nothing, env=environment, cwd=profile, preexec_fn=_bounded
-    )
+        argv, stdin=nothing, stdout=nothing, stderr=nothing, env=environment, cwd=profile,
+        preexec_fn=_bounded,  # noqa: PLW1509 - the driver has one thread
+    )  # fmt: skip
 
 
 def _bounded() -> None:
