@@ -10,12 +10,12 @@ from service.domain.combining import Counted, combined
 from service.domain.grading_plans import Combine
 from service.domain.run_states import Flag, Outcome, Phase
 from service.domain.verdicts import ENDED_VERDICTS, VerdictState, outcome_of
-from service.store import grading_plans
+from service.store import grading_plans, reviews
 from service.store.database import Tx
 from service.store.notifications import RUNS
 from service.store.phases import change_phase, notify, touch
+from service.store.rows_grading import ReviewRow
 from service.store.tables import gradings
-from service.store.tables_grading import verdict_reviews
 
 _FIXED_OUTCOMES = frozenset({Outcome.CANCELLED, Outcome.INVALIDATED})
 _STATE_OF = {Outcome.GRADED: VerdictState.GRADED, Outcome.ABSTAINED: VerdictState.ABSTAINED}
@@ -74,32 +74,13 @@ async def last_round(tx: Tx, run_id: str) -> int:
 
 async def counted_of(tx: Tx, found: Sequence[RowMapping]) -> dict[str, Counted]:
     """Return how each of these gradings counts, by id: as it was decided, or as a person overrode it."""
-    standing = await standing_overrides(tx, [row["id"] for row in found])
+    standing = await reviews.standing_overrides(tx, [row["id"] for row in found])
     counted = {row["id"]: Counted(VerdictState(row["state"]), row["score"], row["max_score"]) for row in found}
     return {id_: _overridden(c, standing[id_]) if id_ in standing else c for id_, c in counted.items()}
 
 
-def _overridden(counted: Counted, said: "Override") -> Counted:
+def _overridden(counted: Counted, said: ReviewRow) -> Counted:
     return replace(counted, state=VerdictState.GRADED, score=said.score, max_score=said.max_score, overridden=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Override:
-    review_id: str
-    score: float
-    max_score: float
-
-
-async def standing_overrides(tx: Tx, grading_ids: Sequence[str]) -> dict[str, Override]:
-    """Return the newest override of each grading that has one which was not withdrawn."""
-    c = verdict_reviews.c
-    query = (
-        select(verdict_reviews)
-        .where(c.grading_id.in_(grading_ids), c.kind == "override", c.withdrawn_at.is_(None))
-        .order_by(c.created_at, c.id)
-    )
-    rows = (await tx.execute(query)).mappings()
-    return {row["grading_id"]: Override(row["id"], row["score"], row["max_score"]) for row in rows}
 
 
 def _flags(present: Sequence[str], overridden: bool) -> list[str]:

@@ -14,6 +14,9 @@ LISTING = Listing(
         created_at=Sort(gradings.c.created_at),
         score=Sort(func.coalesce(gradings.c.score, float("-inf")), float),
     ),
-    {name: one_of(gradings.c[name]) for name in ("run_id", "method", "plan", "state", "cause", "deliverable_digest")},
+    {
+        name: one_of(gradings.c[name])
+        for name in ("run_id", "method", "plan", "state", "cause", "deliverable_digest", "queue", "regrade_id")
+    },
     version=gradings.c.revision,
 )

@@ -1,6 +1,6 @@
 """What judges' votes took so far: what estimates are made from."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,6 +83,13 @@ async def of_judge(tx: Tx, project_id: str, method: str, model: str | None) -> J
         output_sd=row["sd"],
         took_s=row["took_s"],
     )
+
+
+async def vote_counts(tx: Tx, grading_ids: Sequence[str]) -> dict[str, int]:
+    """Return how many votes each grading has, if any. The caller checked the project."""
+    v = votes.c
+    query = select(v.grading_id, func.count()).where(v.grading_id.in_(list(grading_ids))).group_by(v.grading_id)
+    return {grading_id: int(n) for grading_id, n in await tx.execute(query)}
 
 
 async def evidence_sizes(tx: Tx, project_id: str, version: str, digests: Collection[str]) -> dict[str, int]:

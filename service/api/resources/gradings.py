@@ -1,5 +1,6 @@
 """``/v1/gradings`` and a run's gradings: verdicts with their criteria, and grading anew without running anew."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -14,10 +15,12 @@ from service.api.lookups import run_or_404
 from service.api.pagination import ListOf, Paging, next_link
 from service.api.prefixed import only_known
 from service.api.rendering import Digest, Timestamp, View, answer, sha256_name
+from service.api.resources.reviews import Review, review_view
 from service.api.resources.tasks import HIDDEN_READ
 from service.domain.errors import Invalid, NotFound
+from service.lifecycle.estimates import money
 from service.lifecycle.regrading import regrade
-from service.store import criteria, grading_lists, gradings
+from service.store import criteria, grading_lists, gradings, judge_figures, model_requests, reviews
 from service.store.database import Tx
 from service.store.rows import CriterionRow, Cursor, GradingRow
 
@@ -60,6 +63,13 @@ class GradingHead(View):
     cause: str | None
     detail: dict[str, Any]
     """The method's own summary."""
+    queue: str
+    """Who decides: rooms (a process with sandboxes) | judges (models) | people"""
+    priority: int
+    put_offs: int
+    """Times that it was put off because something it needs was away."""
+    not_before: Timestamp | None
+    regrade_id: str | None
     tries: int
     created_at: Timestamp
     started_at: Timestamp | None
@@ -72,6 +82,14 @@ class Grading(GradingHead):
     criteria: list[Criterion]
     """The first 100; ``/v1/gradings/{id}/criteria`` has all."""
     criteria_total: int
+    votes_total: int = 0
+    """Of judges, invalid ones included: ``/v1/gradings/{id}/votes``."""
+    override: Review | None = None
+    """What a person put in the verdict's place, the newest that stands; score and state above are the verdict's own."""
+    contests: int = 0
+    """Doubts that stand."""
+    cost_usd: str | None = None
+    """Of its judges' calls; null where that is not known, or there were none."""
 
 
 class GradingList(View):
@@ -84,9 +102,11 @@ class GradingQuery(ListQuery):
     plan: Values = ()
     state: Values = ()
     cause: Values = ()
+    queue: Values = ()
+    regrade_id: Values = ()
 
 
-_FILTERS = ("run_id", "method", "plan", "state", "cause")
+FILTERS = ("run_id", "method", "plan", "state", "cause", "queue", "regrade_id")
 
 
 class RegradeRequest(BaseModel):
@@ -100,9 +120,30 @@ class RegradeRequest(BaseModel):
     """Make the plan the run's own, together with its verdict; till then the old verdict stands."""
 
 
-def view(row: GradingRow, caller: Caller) -> Grading:
+def view(row: GradingRow, caller: Caller, beside: Mapping[str, Any] | None = None) -> Grading:
+    """``beside``: what other tables say, from :func:`beside`."""
     criteria = [_criterion(c) for c in row.criteria]
-    return Grading(**dict(_head(row, caller)), criteria=criteria, criteria_total=row.criteria_total)
+    head = dict(_head(row, caller))
+    return Grading(**head, criteria=criteria, criteria_total=row.criteria_total, **(beside or {}))
+
+
+async def beside(tx: Tx, caller: Caller, rows: Sequence[GradingRow]) -> dict[str, dict[str, Any]]:
+    """Return votes, reviews and cost of each grading."""
+    ids = [row.id for row in rows]
+    counts = await judge_figures.vote_counts(tx, ids)
+    standing = await reviews.standing(tx, ids)
+    costs = await model_requests.cost_of(tx, caller.project_id, ids)
+    found: dict[str, dict[str, Any]] = {}
+    for id_ in ids:
+        cost, own = costs.get(id_), [r for r in standing if r.grading_id == id_]
+        overrides = [r for r in own if r.kind == reviews.OVERRIDE]
+        found[id_] = {
+            "votes_total": counts.get(id_, 0),
+            "override": review_view(overrides[-1]) if overrides else None,
+            "contests": len(own) - len(overrides),
+            "cost_usd": None if cost is None or cost.usd is None or cost.unknown else money(cost.usd),
+        }
+    return found
 
 
 def _head(row: GradingRow, caller: Caller) -> GradingHead:
@@ -124,6 +165,11 @@ def _head(row: GradingRow, caller: Caller) -> GradingHead:
         fraction=(row.score or 0.0) / row.max_score if known and row.max_score else None,
         cause=row.cause,
         detail=row.detail,
+        queue=row.queue,
+        priority=row.priority,
+        put_offs=row.put_offs,
+        not_before=row.not_before,
+        regrade_id=row.regrade_id,
         tries=row.tries,
         created_at=row.created_at,
         started_at=row.started_at,
@@ -142,7 +188,8 @@ async def list_gradings(run_id: str, caller: GradingsRead, state: State) -> Resp
     async with state.db.reading() as tx:
         await run_or_404(tx, caller, run_id)
         rows = await gradings.list_for_run(tx, run_id)
-    return answer(GradingList(data=[view(r, caller) for r in rows]))
+        known = await beside(tx, caller, rows)
+    return answer(GradingList(data=[view(r, caller, known[r.id]) for r in rows]))
 
 
 @router.post("/runs/{run_id}/gradings", operation_id="regrade_run", response_model=GradingList, status_code=202)
@@ -164,7 +211,7 @@ async def list_all_gradings(
     request: Request, caller: GradingsRead, state: State, page: Paging, query: Annotated[GradingQuery, Query()]
 ) -> Response:
     """List the gradings of all runs, without their criteria. Sorts: created_at, score."""
-    values = {name: getattr(query, name) for name in _FILTERS}
+    values = {name: getattr(query, name) for name in FILTERS}
     listed = source(request, grading_lists.LISTING, caller.project_id, query, page, **values)
     names = chosen(query.fields, GradingHead)
     return await answer_list(request, state, listed, lambda row: _head(row, caller), names=names, total=query.total)
@@ -174,9 +221,10 @@ async def list_all_gradings(
 async def get_grading(grading_id: str, caller: GradingsRead, state: State) -> Response:
     async with state.db.reading() as tx:
         row = await gradings.get(tx, caller.project_id, grading_id)
-    if row is None:
-        raise NotFound("not_found")
-    return answer(view(row, caller))
+        if row is None:
+            raise NotFound("not_found")
+        known = await beside(tx, caller, [row])
+    return answer(view(row, caller, known[row.id]))
 
 
 @router.get("/gradings/{grading_id}/criteria", operation_id="list_criteria", response_model=ListOf[Criterion])
