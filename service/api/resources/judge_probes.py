@@ -16,9 +16,10 @@ from service.api.rendering import Timestamp, View, answer
 from service.domain.errors import NotFound
 from service.domain.probes import ProbeSpec
 from service.domain.regrades import Reference, RunChoice
-from service.lifecycle.operations.judge_probe import KIND, ProbeJob
+from service.lifecycle.operations.judge_probe import KIND
 from service.lifecycle.probing.cases import cases
 from service.lifecycle.probing.drawing import drawn
+from service.lifecycle.probing.job import ProbeJob
 from service.store import operations, probes
 from service.store.database import Tx
 from service.store.rows import RunFilter

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from service.domain.errors import Conflict, Invalid, Unavailable
+from service.domain.errors import Conflict, Unavailable
 from service.domain.evidence import EvidenceDocument
 from service.domain.grading_plans import specs_for
-from service.domain.probes import Cost, Outcome, ProbeSpec
+from service.domain.probes import Cost, Outcome
 from service.domain.tasks import GraderSpec, canonical_digest
 from service.domain.verdicts import VerdictState
 from service.graders.contract import GraderFault
@@ -26,6 +26,7 @@ from service.lifecycle.judging import Judging
 from service.lifecycle.operations.contract import Job, OperationContext
 from service.lifecycle.probing import conditions
 from service.lifecycle.probing.cases import OTHER_TASK, Case, cases
+from service.lifecycle.probing.job import ProbeJob, judging_spec
 from service.lifecycle.probing.judged import Shown, Unkept, judged
 from service.lifecycle.probing.summary import About, report_of
 from service.store import grading_plans, model_requests, probes, runs, tasks
@@ -40,12 +41,6 @@ CALLS = 16
 PEOPLE = "human_panel"
 NEIGHBOURS = 5
 """Deliverables that are looked at for one of another task."""
-
-
-class ProbeJob(ProbeSpec):
-    """What the operation is given: the wish, and the runs that were drawn."""
-
-    runs: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,16 +169,6 @@ async def _subjects(tx: Tx, *, job: Job, spec: ProbeJob) -> list[_Subject]:
     if not found:
         raise Conflict("nothing_to_probe", "none of the runs has a sealed deliverable any more")
     return found
-
-
-def judging_spec(specs: Sequence[GraderSpec], spec: ProbeSpec) -> GraderSpec:
-    """Return the first method with judges, with this judge alone and one vote. Raises Invalid ``plan_without_judges``."""
-    for one in specs:
-        grader = grader_for(one.method)
-        if grader is not None and grader.queue == "judges":
-            judge = [spec.judge.model_dump(mode="json")]
-            return GraderSpec(method=one.method, settings={**one.settings, "judges": judge, "votes": 1})
-    raise Invalid("plan_without_judges", f"plan {spec.plan} has no method with judges for these tasks")
 
 
 async def _unstored(tx: Tx, job: Job, run: RunRow, digest: str, grader: GraderSpec, plan: str) -> GradingRow:

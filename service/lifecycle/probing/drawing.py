@@ -6,8 +6,8 @@ from service.domain.probes import ProbeSpec
 from service.domain.regrades import AGENT
 from service.domain.strata import spread
 from service.domain.tasks import GraderSpec
-from service.lifecycle.operations.judge_probe import ProbeJob, judging_spec
 from service.lifecycle.plans import check_judges
+from service.lifecycle.probing.job import ProbeJob, judging_spec
 from service.store import grading_plans, regrades, tasks
 from service.store.database import Tx
 from service.store.rows import RunFilter
