@@ -123,6 +123,9 @@ async def make_evidence(run_id: str, request: Request, caller: GradingsWrite, st
         run = await run_or_404(tx, caller, run_id)
         if run.deliverable_digest is None:
             raise Conflict("run_not_sealed", "the run has no sealed deliverable")
+        present = await evidence.present(tx, run.project_id, run.deliverable_digest)
+        if present is not None and present.sha256 is not None and not state.blobs.exists(present.sha256):
+            await evidence.forget(tx, present.id)
         row = await evidence.request(tx, run.project_id, run.deliverable_digest, queued=True)
         await audit.record(tx, caller.project_id, caller.token.id, "run.evidence", run_id, {})
         status = 200 if row.state is EvidenceState.READY else 202
