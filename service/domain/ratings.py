@@ -29,7 +29,7 @@ class FailureTag(StrEnum):
 class PanelRating(Strict):
     """Form ``human_panel``: the deliverable against the human reference."""
 
-    rating: Literal[1, 2, 3]
+    rating: Annotated[int, Field(ge=1, le=3, strict=True)]
     """1: worse than the reference and not acceptable. 2: as good, acceptable. 3: better."""
     failed_early: bool = False
     """A critical flaw ended the reading; ``rating`` is 1 and ``reason`` names the flaw."""

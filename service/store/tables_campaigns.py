@@ -52,13 +52,13 @@ campaign_items = Table(
     # Form pairwise; null there: the human reference.
     Column("other_run_id", Text, ForeignKey("runs.id", ondelete="CASCADE")),
     Column("categories", ARRAY(Text), nullable=False),
-    Column("gold", JSONB),  # the right answer; null: an item proper
+    Column("gold", JSONB(none_as_null=True)),  # the right answer; null: an item proper
     Column("audited", Boolean, nullable=False, server_default=text("false")),
     Column("want", Text),  # Purpose of the ratings that are asked for
     Column("wanted", Integer, nullable=False, server_default="0"),  # how many of them in all
-    Column("verdict", JSONB),  # null: not decided
+    Column("verdict", JSONB(none_as_null=True)),  # null: not decided
     Column("grading_id", Text),
-    Column("identifying", JSONB),  # names found in what raters see; null: nobody has looked
+    Column("identifying", JSONB(none_as_null=True)),  # names found in what raters see; null: nobody has looked
     created(), time("decided_at"),
     UniqueConstraint("campaign_id", "position", name="uq_campaign_items_position"),
     Index("ix_campaign_items_run", "run_id"),
@@ -73,7 +73,7 @@ raters = Table(
     Column("name", Text, nullable=False),
     Column("pseudonym", Text, nullable=False),
     Column("categories", ARRAY(Text), nullable=False),
-    Column("judge", JSONB),  # JudgeSpec
+    Column("judge", JSONB(none_as_null=True)),  # JudgeSpec
     Column("token_id", Text),
     Column("state", Text, nullable=False, server_default="invited"),  # invited | active | removed
     Column("qualified", Boolean),  # null: not decided, or nothing to decide
@@ -106,7 +106,7 @@ rating_assignments = Table(
     Column("started_at", DateTime(timezone=True), nullable=False, server_default=func.clock_timestamp()),
     Column("active_s", DOUBLE, nullable=False, server_default="0"),
     Column("wall_s", DOUBLE, nullable=False, server_default="0"),  # of leases that ended
-    Column("rating", JSONB),  # PanelRating or PairOpinion
+    Column("rating", JSONB(none_as_null=True)),  # PanelRating or PairOpinion
     Column("rating_digest", Text),  # of what was sent
     Column("client_id", Text),
     Column("reason", Text),  # of a skip
