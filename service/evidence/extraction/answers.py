@@ -13,8 +13,7 @@ from service.evidence.extraction.inside.sharing import Piece, share
 MAX_LINE = 6 << 20
 MAX_IMAGE, MAX_IMAGES = 4 << 20, 48 << 20
 """Bytes of one picture, and of one file's."""
-_UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
-_HALVES = re.compile(r"[\ud800-\udfff]")
+_UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _CONTROLS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"} | {0x7F: 0x2421}
 """Shown as the pictures that Unicode has for them: they are part of what was delivered."""
 
@@ -150,8 +149,8 @@ def shown(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Return text that can be stored and printed: half pairs replaced, controls but tab and newline shown as pictures."""
-    return _HALVES.sub("\ufffd", text.replace("\r\n", "\n")).translate(_CONTROLS)
+    """Return text with its controls, but tab and newline, as pictures. Half pairs do not come here: no answer has them."""
+    return text.replace("\r\n", "\n").translate(_CONTROLS)
 
 
 def _part(piece: Piece) -> Part:
