@@ -36,6 +36,7 @@ READERS: dict[str, str] = {
     **dict.fromkeys(("xls", "ods"), "converted:read_as_xlsx"),
     **dict.fromkeys(("doc", "odt", "rtf"), "converted:read_as_docx"),
     **dict.fromkeys(("ppt", "odp"), "converted:read_as_pptx"),
+    "ole": "compound:read_ole",
     "sqlite": "databases:read_sqlite",
     "eml": "mails:read_eml",
     **dict.fromkeys(MEDIA, "media:read_media"),
