@@ -10,9 +10,11 @@ from workstead._async.benchmarks import AsyncBenchmarks
 from workstead._async.blobs import AsyncBlobs
 from workstead._async.catalogue import AsyncBreakers, AsyncModels, AsyncServices
 from workstead._async.changes import follow_changes
+from workstead._async.controls import AsyncControls
 from workstead._async.deliverables import AsyncDeliverables
 from workstead._async.driving import AsyncDrive
 from workstead._async.evidence import AsyncEvidence
+from workstead._async.grading_plans import AsyncGradingPlans
 from workstead._async.gradings import AsyncGradings
 from workstead._async.hosts import AsyncHosts
 from workstead._async.http import AsyncTransport
@@ -21,6 +23,8 @@ from workstead._async.judges import AsyncJudges
 from workstead._async.operations import AsyncOperations
 from workstead._async.projects import AsyncProjects
 from workstead._async.registry import AsyncAgents, AsyncScaffolds, AsyncTasks
+from workstead._async.regrades import AsyncRegrades
+from workstead._async.reviews import AsyncReviews, AsyncVotes
 from workstead._async.runs import AsyncRuns
 from workstead._async.tickets import AsyncTickets
 from workstead._async.tokens import AsyncTokens
@@ -63,7 +67,12 @@ class AsyncClient:
         self.operations = AsyncOperations(self._http)
         self.benchmarks = AsyncBenchmarks(self._http, self.blobs, self.operations)
         self.gradings = AsyncGradings(self._http)
+        self.grading_plans = AsyncGradingPlans(self._http)
+        self.regrades = AsyncRegrades(self._http)
+        self.reviews = AsyncReviews(self._http)
+        self.votes = AsyncVotes(self._http)
         self.evidence = AsyncEvidence(self._http)
+        self.controls = AsyncControls(self._http)
         self.judges = AsyncJudges(self._http)
         self.deliverables = AsyncDeliverables(self._http, self.blobs)
         self.tokens = AsyncTokens(self._http)

@@ -11,9 +11,11 @@ from workstead._sync.benchmarks import SyncBenchmarks
 from workstead._sync.blobs import SyncBlobs
 from workstead._sync.catalogue import SyncBreakers, SyncModels, SyncServices
 from workstead._sync.changes import follow_changes
+from workstead._sync.controls import SyncControls
 from workstead._sync.deliverables import SyncDeliverables
 from workstead._sync.driving import SyncDrive
 from workstead._sync.evidence import SyncEvidence
+from workstead._sync.grading_plans import SyncGradingPlans
 from workstead._sync.gradings import SyncGradings
 from workstead._sync.hosts import SyncHosts
 from workstead._sync.http import SyncTransport
@@ -22,6 +24,8 @@ from workstead._sync.judges import SyncJudges
 from workstead._sync.operations import SyncOperations
 from workstead._sync.projects import SyncProjects
 from workstead._sync.registry import SyncAgents, SyncScaffolds, SyncTasks
+from workstead._sync.regrades import SyncRegrades
+from workstead._sync.reviews import SyncReviews, SyncVotes
 from workstead._sync.runs import SyncRuns
 from workstead._sync.tickets import SyncTickets
 from workstead._sync.tokens import SyncTokens
@@ -64,7 +68,12 @@ class Client:
         self.operations = SyncOperations(self._http)
         self.benchmarks = SyncBenchmarks(self._http, self.blobs, self.operations)
         self.gradings = SyncGradings(self._http)
+        self.grading_plans = SyncGradingPlans(self._http)
+        self.regrades = SyncRegrades(self._http)
+        self.reviews = SyncReviews(self._http)
+        self.votes = SyncVotes(self._http)
         self.evidence = SyncEvidence(self._http)
+        self.controls = SyncControls(self._http)
         self.judges = SyncJudges(self._http)
         self.deliverables = SyncDeliverables(self._http, self.blobs)
         self.tokens = SyncTokens(self._http)

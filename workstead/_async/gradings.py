@@ -1,13 +1,15 @@
 """Gradings: one vote of one method on one sealed deliverable."""
 
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
+from workstead._async.files import download
 from workstead._async.http import AsyncTransport
 from workstead._async.pages import pages
-from workstead.models import Criterion, Grading
+from workstead.models import Criterion, DeadLetter, Grading
 
 DECIDED = frozenset({"graded", "abstained", "failed"})
 
@@ -47,6 +49,42 @@ class AsyncGradings:
         headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
         body = {"result": dict(result), "primary": primary}
         return Grading.model_validate(await self._http.json("POST", path, json=body, headers=headers))
+
+    async def dead_letter(self) -> Sequence[DeadLetter]:
+        """Return how many gradings failed, by cause and method."""
+        found = await self._http.json("GET", "/v1/gradings/dead-letter")
+        return [DeadLetter.model_validate(one) for one in found["data"]]
+
+    async def replay(self, chosen: Mapping[str, Any], *, idempotency_key: str | None = None) -> tuple[int, bool]:
+        """Put failed gradings back into their queues, up to 200; return how many, and whether there are more.
+
+        ``chosen``: lists ids, cause, method, plan, run_id, regrade_id, which hold together; or ``{"all": True}``.
+        """
+        found = await self._move("replay", chosen, idempotency_key)
+        return found["replayed"], found["more"]
+
+    async def cancel_all(self, chosen: Mapping[str, Any], *, idempotency_key: str | None = None) -> tuple[int, bool]:
+        """End open gradings as failed, up to 200; return how many, and whether there are more. ``chosen``: see replay."""
+        found = await self._move("cancel", chosen, idempotency_key)
+        return found["cancelled"], found["more"]
+
+    async def cancel(self, grading_id: str) -> bool:
+        """End a grading as failed; False: it had ended."""
+        return bool((await self._http.json("POST", f"{_path(grading_id)}/cancel"))["cancelled"])
+
+    async def _move(self, how: str, chosen: Mapping[str, Any], key: str | None) -> dict[str, Any]:
+        headers = {"Idempotency-Key": key or str(uuid.uuid4())}
+        return await self._http.json("POST", f"/v1/gradings/{how}", json=dict(chosen), headers=headers)
+
+    async def export(
+        self, target: Path, table: str = "verdicts", *, filters: Mapping[str, Any] | None = None, format: str = "csv"
+    ) -> int:
+        """Write verdicts, criteria or votes to ``target``, which must not exist, as csv or jsonl; return its bytes.
+
+        ``filters``: as of ``list``. Raises Problem, Disconnected, FileExistsError.
+        """
+        query = urlencode({**(filters or {}), "table": table}, doseq=True)
+        return await download(self._http, f"/v1/gradings/export.{quote(format, safe='')}?{query}", target)
 
     async def wait(self, grading_id: str) -> Grading:
         """Return the grading once it is decided or has failed."""

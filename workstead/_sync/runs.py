@@ -215,11 +215,21 @@ class SyncRuns:
         return [Grading.model_validate(item) for item in items_of(body, run_id)]
 
     def regrade(
-        self, run_id: str, *, round: int | None = None, idempotency_key: str | None = None
+        self,
+        run_id: str,
+        *,
+        round: int | None = None,
+        plan: str | None = None,
+        primary: bool = False,
+        idempotency_key: str | None = None,
     ) -> Sequence[Grading]:
-        """Grade the sealed deliverable once more, without another run; ``round`` is the next free one by default."""
+        """Grade the sealed deliverable once more, without another run; ``round`` is the next free one by default.
+
+        ``plan``: another grading plan than the run's; ``primary``: it becomes the run's own, together with its verdict.
+        """
         headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
-        body = self._http.json("POST", _path(run_id, "gradings"), json={"round": round}, headers=headers)
+        said = {"round": round, "plan": plan, "primary": primary}
+        body = self._http.json("POST", _path(run_id, "gradings"), json=said, headers=headers)
         return [Grading.model_validate(item) for item in items_of(body, run_id)]
 
     def rerun(
