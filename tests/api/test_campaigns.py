@@ -130,7 +130,9 @@ async def test_an_invitation_works_once_and_a_new_one_ends_the_old(tenant: Tenan
         answer = await first.post("/rate/session", json={"code": added["code"]})
         assert answer.status_code == 204
         cookie = answer.headers["set-cookie"]
-        assert cookie.startswith("workstead-rater=") and "HttpOnly" in cookie and "SameSite=strict" in cookie
+        assert cookie.startswith("workstead-rater=")
+        assert "HttpOnly" in cookie
+        assert "SameSite=strict" in cookie
         again = await second.post("/rate/session", json={"code": added["code"]})
         assert (again.status_code, again.json()["type"]) == (401, "urn:workstead:problem:bad_invitation")
         assert (await first.get("/v1/rate")).json()["instruction"] == RULES
@@ -178,17 +180,25 @@ async def test_a_rating_is_written_once_however_often_it_is_sent(tenant: Tenant)
     assert rating["instruction_sha256"] == campaign["instruction_sha256"]
 
 
-@pytest.mark.parametrize(
-    "rating",
-    [{}, {"rating": 4}, {"rating": True}, {"rating": 2, "failed_early": True, "reason": "x"}, {"completion": "a"},
-     {"rating": 1, "failed_early": True}, {"rating": 1, "tags": ["incomplete", "incomplete"]}, {"rating": 1, "x": 1}],
-)  # fmt: skip
-async def test_what_is_no_rating_is_refused(tenant: Tenant, rating: dict[str, Any]) -> None:
+NO_RATINGS: list[dict[str, Any]] = [
+    {},
+    {"rating": 4},
+    {"rating": True},
+    {"rating": 2, "failed_early": True, "reason": "x"},
+    {"completion": "a", "quality": "b"},
+    {"rating": 1, "failed_early": True},
+    {"rating": 1, "tags": ["incomplete", "incomplete"]},
+    {"rating": 1, "x": 1},
+]
+
+
+async def test_what_is_no_rating_is_refused(tenant: Tenant) -> None:
     campaign = await panel(tenant)
     async with joined(tenant, campaign["id"], *people(1)) as (one,):
         item = await one.take()
-        problem = await one.rate(item["id"], rating, 422)
-        assert problem["type"] == "urn:workstead:problem:bad_rating"
+        for rating in NO_RATINGS:
+            problem = await one.rate(item["id"], rating, 422)
+            assert problem["type"] == "urn:workstead:problem:bad_rating", rating
 
 
 async def _expire(tenant: Tenant, assignment: str) -> None:
