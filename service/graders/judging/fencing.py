@@ -35,8 +35,24 @@ _ALIKE = {
 """Code points that somebody might write a fence line with, by what they look like."""
 _FOLDED = {int(point, 16): letters for letters, points in _ALIKE.items() for point in points.split()}
 _DULLED = dict.fromkeys([ord("<"), *(point for point, letters in _FOLDED.items() if "<" in letters)], _ANGLE)
-_NOT_LETTERS = re.compile(r"[^a-z0-9<]+")
+_NOT_LETTERS = re.compile(r"[^a-z0-9<\n]+")
 _LOOKS = re.compile(r"<<<(data|end)|<(data|end)[0-9a-f]{16}|(data|end)[0-9a-f]{32}")
+
+
+class Harmless(str):
+    """Text that may stand in a block as it is: made by ``harmless`` alone, once for all questions that show it."""
+
+    __slots__ = ()
+
+
+def harmless(text: str) -> Harmless:
+    """Write out what cannot be seen, and break up every line that somebody could take for one of a fence."""
+    text = visible(text)
+    if _LOOKS.search(_folded(text)):
+        text = "\n".join(
+            _MARK + line.translate(_DULLED) if _LOOKS.search(_folded(line)) else line for line in text.split("\n")
+        )
+    return Harmless(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +68,13 @@ class Fence:
         """Return the text in a data block. ``kind`` is a word of ours, never of the text's author."""
         if not re.fullmatch(r"[a-z][a-z0-9 _-]{0,63}", kind):
             raise ValueError("a block's kind is ours: small letters, digits, spaces")
-        return f"<<<data {self.nonce} {kind}>>>\n{self._defused(visible(text))}\n<<<end {self.nonce}>>>"
-
-    def _defused(self, text: str) -> str:
-        text = re.sub(self.nonce, "«number of this question»", text, flags=re.IGNORECASE)
-        return "\n".join(
-            f"{_MARK}{line.translate(_DULLED)}" if _like_fence(line) else line for line in text.split("\n")
-        )
+        inside: str = text if isinstance(text, Harmless) else harmless(text)
+        if self.nonce in inside.lower():
+            inside = re.sub(self.nonce, "«number of this question»", inside, flags=re.IGNORECASE)
+        return f"<<<data {self.nonce} {kind}>>>\n{inside}\n<<<end {self.nonce}>>>"
 
 
-def _like_fence(line: str) -> bool:
-    """Tell whether somebody could take the line for one of a fence, whatever letters it is written with."""
-    if line.isascii() and "<" not in line and not _HEX.search(line):
-        return False
-    folded = unicodedata.normalize("NFKC", line).translate(_FOLDED).casefold().translate(_FOLDED)
-    return bool(_LOOKS.search(_NOT_LETTERS.sub("", folded)))
-
-
-_HEX = re.compile(r"[0-9A-Fa-f]{32}")
+def _folded(text: str) -> str:
+    """Return letters, digits and angles of the text, whatever they are written with; lines stay lines."""
+    folded = unicodedata.normalize("NFKC", text).translate(_FOLDED).casefold().translate(_FOLDED)
+    return _NOT_LETTERS.sub("", folded)

@@ -3,6 +3,7 @@
 Names, labels, kinds, errors and notes come from the deliverable or from what read it, and are data as its text is.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,7 +11,7 @@ from functools import cached_property
 from service.domain.evidence import EvidenceDocument, EvidenceFile, Omitted
 from service.domain.integrity import FileReport, IntegrityReport
 from service.graders.contract import EvidenceSource, GraderFault, GradingInput
-from service.graders.judging.fencing import Fence
+from service.graders.judging.fencing import Fence, Harmless, harmless
 from service.graders.judging.orders import shuffled
 from service.graders.judging.pictures import Pictures, pictures_of
 from service.graders.judging.settings import JudgingSettings
@@ -43,9 +44,12 @@ class Material:
         return [_header(f) + _body(f) for f in files]
 
     @cached_property
-    def shares(self) -> list[int]:
+    def cut(self) -> list[tuple[Harmless, int, Harmless]]:
+        """Head, characters left out and tail of each file, within the whole's cap."""
         rest = self.settings.evidence_chars - self.settings.evidence_chars // _BESIDES
-        return fair([len(s) for s in self.sections], rest)
+        shares = fair([len(s) for s in self.sections], rest)
+        pieces = [head_and_tail(text, most) for text, most in zip(self.sections, shares, strict=True)]
+        return [(harmless(head), left_out, harmless(tail)) for head, left_out, tail in pieces]
 
     def shown(self, n: int, *, images: bool = False) -> "Shown":
         """Return what vote ``n`` is shown."""
@@ -83,14 +87,14 @@ class Shown:
         return " ".join(said)
 
     def _file(self, fence: Fence, i: int) -> list[str]:
-        file, section = self.material.document.files[i], self.material.sections[i]
+        file = self.material.document.files[i]
         kind = f"file {i + 1}"
         said = f"File {i + 1}: {file.size_bytes} bytes, {file.state}."
         if file.omitted.any:
             said += f" Left out when it was read: {_omitted(file.omitted)}."
-        if not section:
+        head, left_out, tail = self.material.cut[i]
+        if not head:
             return [f"{said} It lies beyond the opening."]
-        head, left_out, tail = head_and_tail(section, self.material.shares[i])
         pieces = [said, fence.block(kind, head)]
         if left_out:
             pieces.append(f"Here {left_out} characters of file {i + 1} are left out.")
@@ -130,7 +134,9 @@ async def material_of(given: GradingInput, settings: JudgingSettings, *, images:
     document = await source.document()
     wanted = images and settings.images != "never" and settings.reading == "full"
     pictures = await pictures_of(source, document) if wanted else Pictures()
-    return Material(settings, given.seed, document, given.integrity, pictures)
+    material = Material(settings, given.seed, document, given.integrity, pictures)
+    await asyncio.to_thread(lambda: material.cut)  # a second for the largest ones, which the loop has not
+    return material
 
 
 def evidence_of(given: GradingInput) -> EvidenceSource:
