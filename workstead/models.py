@@ -205,6 +205,17 @@ class Criterion(Model):
     detail: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
+class DeadLetter(Model):
+    """Failed gradings of one cause and method."""
+
+    cause: str | None = None
+    method: str = ""
+    gradings: int = 0
+    runs: int = 0
+    oldest_at: datetime | None = None
+    newest_at: datetime | None = None
+
+
 class Grading(Model):
     id: str
     run_id: str | None = None

@@ -19,6 +19,7 @@ from service.store.database import Tx
 from service.store.fences import lock_run
 from service.store.notifications import GRADINGS
 from service.store.phases import change_phase, notify
+from service.store.rows_grading import DeadLetterRow
 from service.store.tables import gradings, runs
 
 WINDOW = 256
@@ -98,6 +99,16 @@ async def over_of(tx: Tx, grading_ids: Sequence[str]) -> set[str]:
     c = gradings.c
     query = select(c.id).where(c.id.in_(list(grading_ids)), _OPEN)
     return set(grading_ids) - set((await tx.execute(query)).scalars())
+
+
+async def dead_letter(tx: Tx, project_id: str) -> list[DeadLetterRow]:
+    """Return what failed, by cause and method, most first."""
+    c = gradings.c
+    counts = (func.count().label("gradings"), func.count(c.run_id.distinct()).label("runs"))
+    times = (func.min(c.graded_at).label("oldest_at"), func.max(c.graded_at).label("newest_at"))
+    query = select(c.cause, c.method, *counts, *times).where(c.project_id == project_id, _FAILED)
+    query = query.group_by(c.cause, c.method).order_by(counts[0].desc(), c.cause, c.method).limit(500)
+    return [DeadLetterRow.of(row) for row in (await tx.execute(query)).mappings()]
 
 
 async def cancel(tx: Tx, project_id: str, wanted: Wanted) -> Moved:

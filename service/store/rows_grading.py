@@ -44,6 +44,18 @@ class VoteRow(Row):
 
 
 @dataclass(frozen=True, slots=True)
+class DeadLetterRow(Row):
+    """Failed gradings of one cause and method."""
+
+    cause: str | None
+    method: str
+    gradings: int
+    runs: int
+    oldest_at: datetime | None
+    newest_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class EvidenceRow(Row):
     id: str
     project_id: str

@@ -8,7 +8,9 @@ import typer
 from typer.core import TyperGroup
 
 from workstead.aio import AsyncClient
+from workstead.cli import grade_jobs
 from workstead.cli.common import GRADED, UNGRADED, emit, in_words, out
+from workstead.cli.grade_controls import controls
 from workstead.cli.grade_jobbench import jobbench_app
 from workstead.cli.options import Json
 from workstead.cli.tables import plain_table
@@ -35,6 +37,8 @@ grade_app = typer.Typer(
     no_args_is_help=True,
 )
 grade_app.add_typer(jobbench_app, name="jobbench")
+grade_jobs.add_to(grade_app)
+grade_app.command("controls")(controls)
 
 Ids = Annotated[list[str], typer.Argument(help="Runs with a sealed deliverable", show_default=False)]
 Round = Annotated[str, typer.Option("--round", help="`new`, or the number that the round is to have")]
