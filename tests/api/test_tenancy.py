@@ -9,15 +9,19 @@ from typing import Any
 import pytest
 
 from service.api.app import describe
-from service.store import operations
+from service.domain.tasks import GraderSpec
+from service.domain.verdicts import Verdict, VerdictState
+from service.store import gradings, operations, runs
 from tests.api.helpers import Tenant, file_entry
 from tests.api.test_events import SSE, collect, frames, opened
 from tests.api.test_model_requests import asked
 
 LISTS = (
     *("/v1/runs?total=true", "/v1/tasks", "/v1/agents", "/v1/scaffolds", "/v1/tokens", "/v1/benchmarks"),
+    *("/v1/grading-plans", "/v1/regrades", "/v1/reviews"),
     *("/v1/operations", "/v1/gradings", "/v1/changes", "/v1/models", "/v1/services", "/v1/breakers", "/v1/images"),
 )
+INTEGRITY = {"method": "integrity"}
 BODIES: dict[str, Any] = {
     "/v1/runs/{run_id}/rerun": {"mode": "fresh"},
     "/v1/tasks/{task_id}/client-facts": {},
@@ -34,6 +38,9 @@ BODIES: dict[str, Any] = {
     "/v1/runs/{run_id}/finish": {},
     "/v1/runs/{run_id}/gradings": {},
     "/v1/runs/{run_id}/gradings/jobbench": {"result": {}},
+    "/v1/gradings/{grading_id}/contest": {"reason": "why"},
+    "/v1/gradings/{grading_id}/override": {"reason": "why", "score": 1},
+    "/v1/regrades/{regrade_id}/start": {"scope": "all"},
     "/v1/runs/{run_id}/confirmations/{confirmation_id}": {"decision": "deny"},
     "/v1/benchmarks/{benchmark_id}/checks": {"items": {"a": {"state": "ok"}}},
 }
@@ -59,7 +66,7 @@ async def everything(one: Tenant) -> dict[str, str]:
         "stream": "stdout",
         "side": "request",
         "path": "output/a.txt",
-        "grading_id": "grd_none",
+        **await _gradings(one, run["id"]),
         "confirmation_id": "cnf_none",
         "benchmark_id": (await _benchmark(one))["id"],
         "operation_id": await _operation(one),
@@ -70,6 +77,16 @@ async def everything(one: Tenant) -> dict[str, str]:
         "image_id": (await one.post("/v1/images", {"name": "mine", "archive": digest}))["id"],
         "project_id": one.project_id,
     }
+
+
+async def _gradings(one: Tenant, run_id: str) -> dict[str, str]:
+    async with one.state.db.transaction() as tx:
+        (row,) = await gradings.enqueue(tx, await runs.load(tx, run_id), [GraderSpec(method="exact")])
+        await gradings.finish(tx, row.id, Verdict(VerdictState.GRADED, 1.0, 1.0))
+    plan = await one.post("/v1/grading-plans", {"name": f"plan-{one.project_id}", "spec": {"graders": [INTEGRITY]}})
+    regrade = await one.post("/v1/regrades", {"plan": plan["plan"], "runs": [run_id]})
+    review = await one.post(f"/v1/gradings/{row.id}/contest", {"reason": "is it?"})
+    return {"grading_id": row.id, "plan": plan["name"], "regrade_id": regrade["id"], "review_id": review["id"]}
 
 
 async def _benchmark(one: Tenant, version: str = "1") -> Any:

@@ -71,11 +71,11 @@ async def get_rendered_vote(
     request: Request,
     caller: GradingsRead,
     state: State,
-    judge: Annotated[str, Query(max_length=200)],
-    n: Annotated[int, Query(ge=1, le=1000)],
+    judge: Annotated[str, Query(max_length=200)] = "",
+    n: Annotated[int, Query(ge=1, le=1000)] = 1,
     item: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
-    """Download what the judge was asked last: JSON with system, text and the digests of images. Needs ``hidden:read``.
+    """Download what ``judge`` was asked last for vote ``n`` on ``item``: JSON with system, text and the digests of images. Needs ``hidden:read``.
 
     What it quotes of the deliverable is untrusted. 404 where nothing was kept, 410 ``body_gone`` where it cannot be read.
     """
