@@ -8,6 +8,7 @@ import httpx
 
 from workstead._async.benchmarks import AsyncBenchmarks
 from workstead._async.blobs import AsyncBlobs
+from workstead._async.campaigns import AsyncCampaigns, AsyncRating
 from workstead._async.catalogue import AsyncBreakers, AsyncModels, AsyncServices
 from workstead._async.changes import follow_changes
 from workstead._async.controls import AsyncControls
@@ -74,6 +75,8 @@ class AsyncClient:
         self.evidence = AsyncEvidence(self._http)
         self.controls = AsyncControls(self._http)
         self.judges = AsyncJudges(self._http)
+        self.campaigns = AsyncCampaigns(self._http)
+        self.rating = AsyncRating(self._http)
         self.deliverables = AsyncDeliverables(self._http, self.blobs)
         self.tokens = AsyncTokens(self._http)
         self.tickets = AsyncTickets(self._http)

@@ -9,6 +9,7 @@ import httpx
 
 from workstead._sync.benchmarks import SyncBenchmarks
 from workstead._sync.blobs import SyncBlobs
+from workstead._sync.campaigns import SyncCampaigns, SyncRating
 from workstead._sync.catalogue import SyncBreakers, SyncModels, SyncServices
 from workstead._sync.changes import follow_changes
 from workstead._sync.controls import SyncControls
@@ -75,6 +76,8 @@ class Client:
         self.evidence = SyncEvidence(self._http)
         self.controls = SyncControls(self._http)
         self.judges = SyncJudges(self._http)
+        self.campaigns = SyncCampaigns(self._http)
+        self.rating = SyncRating(self._http)
         self.deliverables = SyncDeliverables(self._http, self.blobs)
         self.tokens = SyncTokens(self._http)
         self.tickets = SyncTickets(self._http)

@@ -5,6 +5,7 @@ import typer
 from workstead.cli.agents import agents_app, scaffolds_app
 from workstead.cli.artifacts import artifacts_app
 from workstead.cli.benchmarks import benchmarks_app
+from workstead.cli.campaigns import campaigns_app
 from workstead.cli.configuration import config
 from workstead.cli.conformance import conformance
 from workstead.cli.demo import demo
@@ -44,6 +45,7 @@ for name, group in (
     ("tasks", tasks_app),
     ("runs", runs_app),
     ("grade", grade_app),
+    ("campaigns", campaigns_app),
     ("judges", judges_app),
     ("artifacts", artifacts_app),
     ("evidence", evidence_app),
