@@ -110,7 +110,8 @@ class GradingInput:
     """Differs by deliverable, settings and round: orders that must vary are drawn from it and the vote's number."""
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What only some methods need, by name: ``client_facts`` and ``client_transcript`` (text) where the run has them,
-    ``environment`` (the image that the task's verifier runs in)."""
+    ``environment`` (the image that the task's verifier runs in), ``reference_evidence`` (hidden files → their
+    EvidenceSource)."""
 
 
 class Grader(Protocol):

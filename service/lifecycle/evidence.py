@@ -7,14 +7,16 @@ makes a document at a time, which a lock in the database sees to; in a process o
 
 import asyncio
 import time
+from collections.abc import Sequence
 from hashlib import sha256
 from weakref import WeakValueDictionary
 
 import structlog
 
-from service.domain.artifacts import ArtifactEntry
+from service.domain.artifacts import ArtifactEntry, Deliverable, EntryKind
 from service.domain.errors import Conflict, NotFound, TooLarge, Unavailable
 from service.domain.evidence import EvidenceDocument, EvidenceState
+from service.domain.tasks import FileRef
 from service.evidence.extraction.document import EvidenceUnavailable, make_document
 from service.graders.contract import GraderBusy, GraderFault
 from service.lifecycle.integrity import ReportContext, entries_of
@@ -37,10 +39,18 @@ _making: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
 
 class EvidenceOf:
-    """Implements ``EvidenceSource`` for one run's deliverable."""
+    """Implements ``EvidenceSource`` for one run's deliverable, or for ``entries`` that are none."""
 
-    def __init__(self, ctx: ReportContext, project_id: str, run_id: str, digest: str) -> None:
+    def __init__(
+        self,
+        ctx: ReportContext,
+        project_id: str,
+        run_id: str,
+        digest: str,
+        entries: Sequence[ArtifactEntry] | None = None,
+    ) -> None:
         self._ctx = ctx
+        self._entries = entries
         self._project_id = project_id
         self._run_id = run_id
         self._digest = digest
@@ -93,7 +103,7 @@ class EvidenceOf:
 
         row: EvidenceRow | None = await retrying(self._ctx.db, find, self._ctx.database_patience_s)
         if row.state is not EvidenceState.READY:
-            row = await made(self._ctx, row, self._run_id)
+            row = await made(self._ctx, row, self._run_id, self._entries)
         if row is None:
             raise GraderFault("evidence_missing", "the deliverable is gone")
         if row.state is EvidenceState.UNAVAILABLE and row.cause in _FOR_GOOD:
@@ -124,24 +134,36 @@ async def make_queued(ctx: ReportContext, document_id: str) -> None:
     await retrying(ctx.db, unqueue, ctx.database_patience_s)
 
 
-async def made(ctx: ReportContext, row: EvidenceRow, run_id: str) -> EvidenceRow | None:
+def reference_evidence(ctx: ReportContext, project_id: str, run_id: str, files: Sequence[FileRef]) -> EvidenceOf:
+    """Return the evidence of hidden files, made once per project and set of files as a deliverable's is."""
+    entries = [ArtifactEntry(f.path, EntryKind.FILE, f.size_bytes, f.sha256) for f in files]
+    return EvidenceOf(ctx, project_id, run_id, Deliverable(tuple(entries)).digest(), entries)
+
+
+async def made(
+    ctx: ReportContext, row: EvidenceRow, run_id: str, entries: Sequence[ArtifactEntry] | None = None
+) -> EvidenceRow | None:
     """Return the document's row after at most one more try, pending if another process is at it; null if it was deleted.
 
-    Raises Unavailable (database away for long).
+    It is made of ``entries``, else of the run's deliverable. Raises Unavailable (database away for long).
     """
     async with _making.setdefault(row.id, asyncio.Lock()):
         try:
             async with ctx.db.session_lock(f"workstead.evidence.{row.id}", wait_s=OTHERS_S):
-                return await _tried(ctx, row, run_id)
+                return await _tried(ctx, row, run_id, entries)
         except Conflict:
             return row
 
 
-async def _tried(ctx: ReportContext, row: EvidenceRow, run_id: str) -> EvidenceRow | None:
+async def _tried(
+    ctx: ReportContext, row: EvidenceRow, run_id: str, given: Sequence[ArtifactEntry] | None
+) -> EvidenceRow | None:
     async def start(tx: Tx) -> tuple[EvidenceRow | None, list[ArtifactEntry]]:
         now = await evidence.by_id(tx, row.id)
         if now is None or now.state is not EvidenceState.PENDING:
             return now, []
+        if given is not None:
+            return await evidence.start(tx, row.id), [*given]
         if (await runs.load(tx, run_id)).deliverable_digest != row.digest:
             return None, []
         return await evidence.start(tx, row.id), await entries_of(tx, run_id)

@@ -11,7 +11,7 @@ from service.domain.integrity import IntegrityReport
 from service.domain.tasks import FileRef, TaskManifest, canonical_digest
 from service.graders.contract import GraderFault, GradingInput
 from service.lifecycle.client_facts import find_facts
-from service.lifecycle.evidence import EvidenceOf
+from service.lifecycle.evidence import EvidenceOf, reference_evidence
 from service.lifecycle.grading_context import GradeContext
 from service.lifecycle.image_choice import host_name
 from service.lifecycle.integrity import entries_of
@@ -22,7 +22,7 @@ from service.store.blobs import BlobStore
 from service.store.database import Tx, retrying
 from service.store.rows import GradingRow
 
-FACTS, ENVIRONMENT = "client_facts", "environment"
+FACTS, ENVIRONMENT, REFERENCE = "client_facts", "environment", "reference_evidence"
 TEXT_BYTES = 4 << 20
 """Of what a run's client knew or said."""
 
@@ -58,7 +58,8 @@ async def input_of(ctx: GradeContext, row: GradingRow, report: IntegrityReport |
         evidence=EvidenceOf(ctx.for_report, row.project_id, row.run_id, row.deliverable_digest),
         keep=partial(_keep, ctx, row.id),
         seed=canonical_digest([row.deliverable_digest, row.settings_digest, row.round]),
-        extra=_extra(blobs, stored),
+        extra=_extra(blobs, stored)
+        | {REFERENCE: partial(reference_evidence, ctx.for_report, row.project_id, row.run_id)},
     )
 
 

@@ -15,6 +15,7 @@ from service.graders.judging.fencing import Fence
 from service.graders.judging.orders import shuffled
 from service.graders.judging.panel import Asking
 from service.graders.judging.prompts import Prompt, Shelf
+from service.graders.judging.shares import head_and_tail
 from service.graders.judging.showing import Material
 from service.graders.llm_panel.counting import FIELDS, effective
 from service.graders.llm_panel.settings import LlmPanelSettings
@@ -24,6 +25,8 @@ SHELF = Shelf(
     system=frozenset({"rules", "questions", "labels", "canary", "answer"}),
     text=frozenset({"posting", "client", "delivered"}),
 )
+CLIENT_CHARS = 60_000
+"""Most of what the client knew, and of what was said to it."""
 _QUESTIONS = {
     "produced": "there is work in it, as opposed to a plan, questions, or talk about work",
     "on_spec": "it does what the posting asks for, to the extent and in the form asked for",
@@ -99,7 +102,10 @@ def client(given: GradingInput, fence: Fence) -> str:
     pieces: list[str] = []
     for name, said in parts:
         if text := given.extra.get(name):
-            pieces += ["", said, fence.block(name.replace("_", " "), str(text))]
+            head, left_out, tail = head_and_tail(str(text), CLIENT_CHARS)
+            pieces += ["", said, fence.block(name.replace("_", " "), head)]
+            if left_out:
+                pieces += [f"Here {left_out} characters are left out.", fence.block(name.replace("_", " "), tail)]
     return "\n".join(pieces)
 
 

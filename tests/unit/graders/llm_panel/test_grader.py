@@ -140,6 +140,14 @@ async def test_all_that_others_wrote_is_in_data_blocks() -> None:
         assert not any(mark in question.system for mark in (*marks.values(), "120.50"))
 
 
+async def test_what_a_client_said_is_bounded_and_the_omission_is_stated() -> None:
+    asked = judges(lambda _, __, q: answer(q))
+    await GRADER.grade(given(asked, document("x"), extra={"client_facts": "A" * 50_000 + "B" * 50_000 + "C" * 50_000}))
+    text = asked.questions[0][3].text
+    assert (text.count("A") > 30_000, text.count("C") > 15_000, len(text) < 70_000) == (True, True, True)
+    assert "Here 90000 characters are left out." in outside(asked.questions[0][3])
+
+
 async def test_without_a_client_nothing_is_said_of_one() -> None:
     asked = judges(lambda _, __, q: answer(q))
     await GRADER.grade(given(asked, document("Bees.")))
