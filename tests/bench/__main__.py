@@ -6,9 +6,11 @@ from tests.bench.code_tests import code_tests, code_tests_isolated
 from tests.bench.collecting import collect
 from tests.bench.desktop_runs import desktop_runs
 from tests.bench.desktop_start import desktop_start
+from tests.bench.evidence import evidence, evidence_cached
 from tests.bench.executing import exec_
 from tests.bench.gateway import gateway
 from tests.bench.importing import import_
+from tests.bench.judge_queue import judge_queue
 from tests.bench.polling import poll
 from tests.bench.resting import idle, overhead
 from tests.bench.screen import screen
@@ -20,7 +22,8 @@ BENCHES = {
     "start": start, "start_cold": start_cold, "exec": exec_, "stream": stream, "idle": idle, "overhead": overhead,
     "import": import_, "gateway": gateway, "poll": poll, "collect": collect,
     "code_tests": code_tests, "code_tests_isolated": code_tests_isolated, "desktop_runs": desktop_runs,
-    "desktop_start": desktop_start, "screen": screen, "view": view,
+    "desktop_start": desktop_start, "screen": screen, "view": view, "judge_queue": judge_queue,
+    "evidence": evidence, "evidence_cached": evidence_cached,
 }  # fmt: skip
 
 
