@@ -11,7 +11,7 @@ ANEW = 81
 """Its code when it has made itself a profile and wants to be started again."""
 FILE_MOST = 512 << 20
 """Bytes of a file that it may write."""
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
 _SETTINGS = (
     ("Office.Common/Security/Scripting", "DisableMacrosExecution", "true"),
     ("Office.Common/Security/Scripting", "MacroSecurityLevel", "3"),
@@ -53,8 +53,14 @@ def started(profile: Path, pipe: str) -> subprocess.Popen[bytes]:
 
 
 def _bounded() -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    control = ctypes.CDLL(None).prctl
+    control(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    control(
+        _PR_SET_DUMPABLE, 1, 0, 0, 0
+    )  # the extracting program is not, and so nothing below /proc/self could be written
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_MOST, FILE_MOST))
+    allowed = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    most = FILE_MOST if allowed == resource.RLIM_INFINITY else min(FILE_MOST, allowed)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
     # The first to go when memory runs out, and never the launcher.
     Path("/proc/self/oom_score_adj").write_text("1000")

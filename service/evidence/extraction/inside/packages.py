@@ -6,9 +6,10 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, cast
 
 from service.evidence.extraction.inside.contract import Failed
+from service.evidence.integrity.checker.findings import Trouble
 from service.evidence.integrity.checker.markup import walk
 from service.evidence.integrity.checker.zips import opened
 
@@ -171,15 +172,20 @@ class _Counted:
 @contextmanager
 def package(path: Path) -> Generator[Package]:
     """Open a document. Raises Failed, Trouble."""
-    with opened(path) as archive:
-        yield Package(archive)
+    try:
+        with opened(path) as archive:
+            yield Package(archive)
+    except Trouble as trouble:
+        if trouble.type != "truncated":
+            raise
+        raise Failed("cannot_open", f"truncated: {trouble.detail}") from trouble
 
 
-def core_facts(document: Package) -> str:
-    """Return what the document says of itself, a line each."""
+def core_facts(document: Package, *, is_converted: bool = False) -> str:
+    """Return what the document says of itself, a line each; of a converted one without what the converter says."""
     lines: list[str] = []
-    for part in ("docProps/core.xml", "docProps/app.xml", "docProps/custom.xml"):
-        tree: Any = document.tree_of(part)
+    for part in ("core", "custom") if is_converted else ("core", "app", "custom"):
+        tree = document.tree_of(f"docProps/{part}.xml")
         if tree is not None:
             fields = (one for one in tree.children if one.name not in ("TitlesOfParts", "HeadingPairs"))
             lines += [f"{one.get('name') or one.name}: {one.text.strip()[:2000]}" for one in fields if one.text.strip()]

@@ -38,7 +38,7 @@ def read_document(path: Path, original: Path, out: Output) -> None:
         out.part("hidden", "comments", "\n".join(comments))
         out.part("hidden", "text that a reader does not see", "\n".join(text.hidden))
         out.part("hidden", "alternative texts", "\n".join(text.alternative))
-        out.part("metadata", "", core_facts(document))
+        out.part("metadata", "", core_facts(document, is_converted=path != original))
         out.fact("paragraphs", text.paragraphs)
         if text.changes:
             out.note(f"{text.changes} tracked changes, marked in the text")
@@ -99,8 +99,8 @@ class DocumentText:
         name = style.get("val") if style else ""
         mark = self._styles.heading(name)
         number = node.find("pPr", "numPr")
-        if number is not None and not mark:
-            level = number.child("ilvl")
+        if not mark and (number is not None or self._styles.is_listed(name)):
+            level = number.child("ilvl") if number else None
             deep = level.get("val") if level else "0"
             mark = "  " * min(int(deep) if deep.isdecimal() and len(deep) < 3 else 0, _LEVELS) + "- "
         inner = _State(state.part, state.relations, self._styles.hides(name))

@@ -25,6 +25,11 @@ class Styles:
         found = _HEADING.match(name)
         return "#" * int(found.group(1)) + " " if found else "# " if name == "title" else ""
 
+    def is_listed(self, style: str) -> bool:
+        """Whether paragraphs of this style are items of a list."""
+        node = self._by_id.get(style)
+        return node is not None and node.find("pPr", "numPr") is not None
+
     def hides(self, style: str) -> bool:
         for _ in range(_BASES):
             node = self._by_id.get(style)

@@ -32,7 +32,7 @@ def read_presentation(path: Path, original: Path, out: Output) -> None:
         for number, name in enumerate(names, 1):
             pictures += _slide(document, name, number, _size(size), out)
         out.fact("slides", len(names))
-        out.part("metadata", "", core_facts(document))
+        out.part("metadata", "", core_facts(document, is_converted=path != original))
         embed(document, pictures, out)
     show_pages(original, out)
 

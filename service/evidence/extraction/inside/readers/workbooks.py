@@ -41,7 +41,7 @@ def read_workbook(path: Path, original: Path, out: Output) -> None:
             _beside(book, sheet, said, out)
         out.fact("sheets", len(book.sheets))
         out.part("metadata", "defined names", "\n".join(book.names))
-        out.part("metadata", "", core_facts(document))
+        out.part("metadata", "", core_facts(document, is_converted=path != original))
         embed(document, [name for name in sorted(document.names) if name.startswith("xl/media/")], out)
     show_pages(original, out)
 
