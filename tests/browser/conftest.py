@@ -7,16 +7,15 @@ import pytest
 from playwright.async_api import Browser, Page, async_playwright
 
 from service.api.app import create_app
-from service.api.auth import page_caller
 from service.api.state import ApiConfig, ApiState
-from service.dashboard.app import install
-from service.dashboard.visitor import Dashboard
 from service.store.blobs import BlobStore
 from service.store.database import Database
 from service.store.notifications import Notifications
 from service.store.secret_box import SecretBox
+from service.wiring.pages import install_pages
 from tests.api.conftest import quiet_logs
 from tests.api.helpers import Tenant, make_tenant, served
+from tests.browser.heard import Heard, Hearing
 from tests.browser.namespace import Namespace, own_namespace
 from tests.fixtures.postgres import database_template, database_url, postgres_server
 
@@ -36,14 +35,20 @@ def namespace(tmp_path_factory: pytest.TempPathFactory) -> Namespace:
 
 
 @pytest.fixture
-async def site(namespace: Namespace, database_url: str, tmp_path: Path) -> AsyncIterator[Tenant]:
+def heard() -> Heard:
+    return Heard()
+
+
+@pytest.fixture
+async def site(namespace: Namespace, database_url: str, tmp_path: Path, heard: Heard) -> AsyncIterator[Tenant]:
     """A project whose pages are served where the browser is, at ``SITE``."""
     db = Database(database_url, pool_size=8)
     async with Notifications(database_url) as notifications:
         blobs, box = BlobStore(tmp_path / "blobs"), SecretBox(bytes(32))
         state = ApiState(db, notifications, blobs, ApiConfig(public_url=SITE), secrets=box)
         app = create_app(state)
-        install(app, Dashboard(db, page_caller))
+        install_pages(app, state)
+        app.add_middleware(Hearing, heard=heard)
         sock = namespace.listen(PORT)
         async with make_tenant(state, app, "alpha") as tenant, served(app, sock):
             yield tenant
