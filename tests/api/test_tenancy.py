@@ -20,6 +20,7 @@ LISTS = (
     *("/v1/runs?total=true", "/v1/tasks", "/v1/agents", "/v1/scaffolds", "/v1/tokens", "/v1/benchmarks"),
     *("/v1/grading-plans", "/v1/regrades", "/v1/reviews"),
     *("/v1/operations", "/v1/gradings", "/v1/changes", "/v1/models", "/v1/services", "/v1/breakers", "/v1/images"),
+    *("/v1/campaigns", "/v1/changes?kinds=campaign"),
 )
 INTEGRITY = {"method": "integrity"}
 BODIES: dict[str, Any] = {
@@ -33,6 +34,10 @@ BODIES: dict[str, Any] = {
     "/v1/runs/{run_id}/exec": {"argv": ["true"]},
     "/v1/runs/{run_id}/desktop/actions": {"actions": [{"type": "screenshot"}]},
     "/v1/runs/{run_id}/usage": {},
+    "/v1/campaigns/{campaign_id}/raters": {"raters": [{"name": "Ann"}]},
+    "/v1/rate/{assignment_id}/beat": {"active_s": 1},
+    "/v1/rate/{assignment_id}/submit": {"client_id": "1", "rating": {"rating": 1}},
+    "/v1/rate/{assignment_id}/skip": {"reason": "x"},
     "/v1/runs/{run_id}/messages": {"text": "Which year?"},
     "/v1/runs/{run_id}/mcp": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
     "/v1/runs/{run_id}/finish": {},
@@ -72,8 +77,10 @@ async def everything(one: Tenant) -> dict[str, str]:
         "operation_id": await _operation(one),
         "token_id": token["id"],
         "host_id": "host-1",
+        "probe_id": "prb_none",
         **await _webhook(one),
         **await _models(one),
+        **await _campaign(one),
         "image_id": (await one.post("/v1/images", {"name": "mine", "archive": digest}))["id"],
         "project_id": one.project_id,
     }
@@ -95,6 +102,17 @@ async def _benchmark(one: Tenant, version: str = "1") -> Any:
     return await one.post(
         "/v1/benchmarks", {"manifest": {"name": "set", "version": version, "source": source, "items": items}}
     )
+
+
+async def _campaign(one: Tenant) -> dict[str, str]:
+    spec = {"name": "panel", "form": "human_panel", "instruction": "Rate."}
+    campaign = await one.post("/v1/campaigns", spec)
+    path = f"/v1/campaigns/{campaign['id']}"
+    await one.post(f"{path}/open", None, 200)
+    me = await one.get("/v1/me")
+    rater = (await one.post(f"{path}/raters", {"raters": [{"name": "bot", "token_id": me["token_id"]}]}))["data"][0]
+    taken = await one.post(f"/v1/rate/next?campaign_id={campaign['id']}", None, 200)
+    return {"campaign_id": campaign["id"], "rater_id": rater["id"], "assignment_id": taken["id"]}
 
 
 async def _operation(one: Tenant) -> str:
