@@ -30,7 +30,7 @@ class Office:
 
     def start(self) -> None:
         """Start the server and, in it, the office program; return at once."""
-        self._folder.mkdir(parents=True)
+        self._folder.mkdir(parents=True, exist_ok=True)
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(self._socket)
         listener.listen(_WAITING)
