@@ -60,6 +60,25 @@ def pdf(pages: int = 3, password: str | None = None) -> bytes:
     return buffer.getvalue()
 
 
+def printed(*pages: str) -> bytes:
+    """Pages of content operators, in Helvetica as F1."""
+    objects = ["<< /Type /Catalog /Pages 2 0 R >>", "", "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
+    kids: list[int] = []
+    for content in pages:
+        kids.append(len(objects) + 1)
+        page = f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 200] /Contents {len(objects) + 2} 0 R /Resources << /Font << /F1 3 0 R >> >> >>"
+        objects += [page, f"<< /Length {len(content)} >>\nstream\n{content}\nendstream"]
+    objects[1] = f"<< /Type /Pages /Kids [{' '.join(f'{k} 0 R' for k in kids)}] /Count {len(kids)} >>"
+    objects.append("<< /Title (Quarterly report) /Author (Nobody) >>")
+    body, places = b"%PDF-1.4\n", list[int]()
+    for number, text in enumerate(objects, 1):
+        places.append(len(body))
+        body += f"{number} 0 obj\n{text}\nendobj\n".encode()
+    table = "".join(f"{place:010d} 00000 n \n" for place in places)
+    end = f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}trailer\n<< /Size {len(objects) + 1} /Root 1 0 R /Info {len(objects)} 0 R >>\nstartxref\n{len(body)}\n%%EOF\n"
+    return body + end.encode()
+
+
 def picture(format: str, size: tuple[int, int] = (120, 80)) -> bytes:
     image = Image.effect_noise(size, 60).convert("RGB")
     return _saved(lambda file: image.save(file, format))

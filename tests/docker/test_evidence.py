@@ -28,25 +28,6 @@ def png(text: str = "", size: tuple[int, int] = (400, 200), **info: str) -> byte
     return buffer.getvalue()
 
 
-def pdf(*pages: str) -> bytes:
-    """Pages of content operators, in Helvetica as F1."""
-    objects = ["<< /Type /Catalog /Pages 2 0 R >>", "", "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
-    kids: list[int] = []
-    for content in pages:
-        kids.append(len(objects) + 1)
-        page = f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 200] /Contents {len(objects) + 2} 0 R /Resources << /Font << /F1 3 0 R >> >> >>"
-        objects += [page, f"<< /Length {len(content)} >>\nstream\n{content}\nendstream"]
-    objects[1] = f"<< /Type /Pages /Kids [{' '.join(f'{k} 0 R' for k in kids)}] /Count {len(kids)} >>"
-    objects.append("<< /Title (Quarterly report) /Author (Nobody) >>")
-    body, places = b"%PDF-1.4\n", list[int]()
-    for number, text in enumerate(objects, 1):
-        places.append(len(body))
-        body += f"{number} 0 obj\n{text}\nendobj\n".encode()
-    table = "".join(f"{place:010d} 00000 n \n" for place in places)
-    end = f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}trailer\n<< /Size {len(objects) + 1} /Root 1 0 R /Info {len(objects)} 0 R >>\nstartxref\n{len(body)}\n%%EOF\n"
-    return body + end.encode()
-
-
 def scan(text: str) -> bytes:
     """A PDF whose one page is a picture."""
     buffer = io.BytesIO()
@@ -85,7 +66,7 @@ async def test_each_kind_says_what_is_in_it(rooms: EngineRooms, tmp_path: Path) 
         "note.txt": b"Dear client", "latin.txt": "caf\u00e9".encode("latin-1"), "run.py": b"print('x')\n", "table.csv": b"name;sum\na;1\nb;2\n",
         "a.json": b'{"x": [1]}', "a.jsonl": b'{"x": 1}\n{"x": 2}\n', "page.html": PAGE, "drawing.svg": SVG, "book.ipynb": BOOK,
         "photo.png": png("PHOTO", Comment="secret comment"), "big.jpg": made.picture("jpeg", (2400, 1200)), "moving.gif": made.animation(),
-        "report.pdf": pdf("BT /F1 12 Tf 10 150 Td (First page) Tj ET", "BT /F1 12 Tf 10 150 Td (Second page) Tj 1 1 1 rg 0 -20 Td (white words) Tj ET"),
+        "report.pdf": made.printed("BT /F1 12 Tf 10 150 Td (First page) Tj ET", "BT /F1 12 Tf 10 150 Td (Second page) Tj 1 1 1 rg 0 -20 Td (white words) Tj ET"),
         "scan.pdf": scan("SCANNED 4711"), "locked.pdf": made.pdf(password="secret"), "a.zip": made.packed({"in/a.txt": b"x" * 10}),
         "a.tgz": made.archive("w:gz"), "feed.xml": b"<a><b>text</b></a>", "unknown.bin": bytes(range(256)), "empty.txt": b"",
         "lie.pdf": b"<html><body>no pdf</body></html>", "half.pdf": made.pdf()[:200],
@@ -161,7 +142,7 @@ async def test_bombs_fail_cleanly_beside_sound_files(rooms: EngineRooms, tmp_pat
         "flood.png": made.pixel_flood(), "laughs.xml": laughs, "laughs.svg": laughs.replace(b"<x>", b"<svg>").replace(b"</x>", b"</svg>"),
         "flat.zip": made.packed({"x": bytes(100 << 20)}), "bomb.gz": made.gzip_bomb(), "deep.json": b"[" * 1_000_000,
         "wide.csv": b"1," * 1_000_000 + b"1\n", "long.csv": b"".join(b"row %d,%d\n" % (n, n) for n in range(300_000)),
-        "deep.html": b"<div>" * 200_000 + b"bottom", "note.txt": b"sound", "page.pdf": pdf("BT /F1 12 Tf 10 150 Td (Sound) Tj ET"),
+        "deep.html": b"<div>" * 200_000 + b"bottom", "note.txt": b"sound", "page.pdf": made.printed("BT /F1 12 Tf 10 150 Td (Sound) Tj ET"),
         "inlined.html": b'<img src="data:image/png;base64,%s"><p>words</p>' % b64encode(made.pixel_flood()),
     }  # fmt: skip
     started = time.monotonic()

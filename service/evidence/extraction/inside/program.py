@@ -5,8 +5,6 @@ deliverable comes in here. A line is what the reader's process said, with each p
 ``<folder>/pictures/<sha256>``) and the file's number.
 """
 
-import importlib
-import importlib.util
 import json
 import sys
 from hashlib import sha256
@@ -16,6 +14,7 @@ from typing import Any, cast
 from service.evidence.extraction.inside.child import CPU_S, MEMORY, extract
 from service.evidence.extraction.inside.contract import Caps
 from service.evidence.extraction.inside.kinds import OFFICE, kind_of
+from service.evidence.extraction.inside.office import Office
 from service.evidence.extraction.inside.registry import reader_of
 from service.evidence.integrity.checker.findings import MIB
 from service.evidence.integrity.checker.processes import Bounds, End, guard, run_each, too_dear
@@ -59,12 +58,9 @@ def main(folder: str) -> int:
     return 0
 
 
-def _office(base: Path) -> Any:
+def _office(base: Path) -> Office:
     """Start the office program beside the readers that need none; its processes are killed with the room at the latest."""
-    name = "service.evidence.extraction.inside.office"
-    if importlib.util.find_spec(name) is None:
-        return None
-    office = importlib.import_module(name).Office(base / "office")
+    office = Office(base / "office")
     office.start()
     return office
 

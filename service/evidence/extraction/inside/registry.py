@@ -1,7 +1,6 @@
 """Readers by kind, loaded when the first file of theirs comes."""
 
 import importlib
-import importlib.util
 from typing import cast
 
 from service.evidence.extraction.inside.contract import Reader
@@ -11,10 +10,8 @@ _PACKAGE = "service.evidence.extraction.inside.readers"
 
 
 def reader_of(kind: str) -> Reader | None:
-    """Return the reader of a kind; null where there is none (yet)."""
+    """Return the reader of a kind; null where there is none."""
     if kind not in READERS:
         return None
     module, _, function = READERS[kind].partition(":")
-    if importlib.util.find_spec(f"{_PACKAGE}.{module}") is None:
-        return None
     return cast("Reader", getattr(importlib.import_module(f"{_PACKAGE}.{module}"), function))
