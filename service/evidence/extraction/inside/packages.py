@@ -11,7 +11,7 @@ from typing import IO, cast
 from service.evidence.extraction.inside.contract import Failed
 from service.evidence.integrity.checker.findings import Trouble
 from service.evidence.integrity.checker.markup import walk
-from service.evidence.integrity.checker.zips import opened
+from service.evidence.integrity.checker.zips import Budget, opened
 
 MIB = 1 << 20
 MAX_UNPACKED = 128 * MIB
@@ -172,9 +172,16 @@ class _Counted:
 @contextmanager
 def package(path: Path) -> Generator[Package]:
     """Open a document. Raises Failed, Trouble."""
+    with whole(), opened(path) as archive:
+        Budget(path.stat().st_size).spend(sum(member.file_size for member in archive.infolist()))
+        yield Package(archive)
+
+
+@contextmanager
+def whole() -> Generator[None]:
+    """What ends too early does not open: office programs make no difference either."""
     try:
-        with opened(path) as archive:
-            yield Package(archive)
+        yield
     except Trouble as trouble:
         if trouble.type != "truncated":
             raise
