@@ -1,12 +1,14 @@
 """Reads JobBench as it is published. Rubrics, cards and withheld references are hidden assets; the rest is visible.
 
-No method grades chains of rubrics yet, so the tasks carry their rubrics (``hidden/rubrics.json``) and no grader: each item
-says ``grader_later``. The benchmark wants the web, which no sandbox has yet: each item says ``network_wanted``.
+The tasks carry their rubrics (``hidden/rubrics.json``). With option ``judge`` method ``rubric_chain`` grades them; without it each
+item says ``grader_later``: a grading plan brings the judges. The benchmark wants the web, which no sandbox has yet: each item says ``network_wanted``.
 """
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from pydantic import Field
 
 from workstead.importers.assembly import assemble, imported
 from workstead.importers.contract import Imported, ImportOptions
@@ -27,14 +29,29 @@ FOLDER, INSTRUCTIONS, CARD, WITHHELD = (
     "task_card.md",
     "files_required_to_search",
 )
+MADE = "rubrics.json"
+"""Hidden file with the rubrics in one form."""
 LIMITS: dict[str, float] = {"wall_clock_s": 3600.0, "cpus": 4.0, "memory_bytes": 8 << 30, "disk_bytes": 20 << 30}
 POLICIES = {"no_deliverable": "zero", "partial_after_limit": "grade", "clock": "wall", "missing": "zero"}
-LABELS = {"network_wanted": "web", "grader_wanted": "rubric_chain"}
+LABELS = {"network_wanted": "web"}
+GRADER_WANTED = {"grader_wanted": "rubric_chain"}
 
 
 class Settings(CommonSettings):
     categories: Path | None = None
     """JSON file, occupation → category; makes the facet and the table's columns."""
+    judge: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$")
+    """Model of the catalogue that judges by the rubrics."""
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return LABELS if self.judge is not None else {**LABELS, **GRADER_WANTED}
+
+    @property
+    def graders(self) -> list[dict[str, Any]]:
+        if self.judge is None:
+            return []
+        return [{"method": "rubric_chain", "settings": {"rubrics": MADE, "judges": [{"model": self.judge}]}}]
 
 
 class JobBenchImporter:
@@ -53,7 +70,7 @@ class JobBenchImporter:
         try:
             reader = Reader(source, settings, mapping, contents)
             drafts = list(reader.drafts(folders, options))
-            fields = {"policies": POLICIES, "groupings": groupings(mapping), "labels": LABELS}
+            fields = {"policies": POLICIES, "groupings": groupings(mapping), "labels": settings.labels}
             manifest = assemble((NAME, VERSION), options, settings, drafts, fields, contents)
         except BaseException:
             made.cleanup()
@@ -93,12 +110,15 @@ class Reader:
         _unread(folder.path, draft)
         usable = draft.status != "quarantined"
         if (rubrics := read_rubrics(folder.path / RUBRICS, draft)) is not None:
-            hidden.append(self._contents.make_json("rubrics.json", rubrics))
+            hidden.append(self._contents.make_json(MADE, rubrics))
         if not usable:
             return
         for name in missing_files(text, [str(ref["path"]) for ref in visible]):
             draft.note("named_file_missing", f"{FOLDER}/{INSTRUCTIONS}", f"{name} is listed and not there")
-        draft.note("grader_later", RUBRICS, "no method grades chains of rubrics yet; runs end ungraded")
+        if self._settings.judge is None:
+            draft.note(
+                "grader_later", RUBRICS, "no judge is named: option judge, or a grading plan of method rubric_chain"
+            )
         draft.note("network_wanted", "", "the benchmark lets agents search the web; its tasks run without a network")
         draft.task = self._task(folder, visible, hidden, bool(withheld))
 
@@ -147,7 +167,8 @@ class Reader:
             "environment": self._settings.environment or "workbench_full",
             "limits": self._settings.limits(LIMITS),
             "facets": facets,
-            "labels": LABELS,
+            "labels": self._settings.labels,
+            **({"graders": graders} if (graders := self._settings.graders) else {}),
         }
 
 

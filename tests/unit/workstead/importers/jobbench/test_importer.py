@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from service.graders import registry
 from tests.unit.workstead.importers.sets import checked, problems, read
 from workstead.importers.drafts import Draft
 from workstead.importers.jobbench.instruction import INSTRUCTION, missing_files, named_files
@@ -254,3 +255,15 @@ def test_named_files(text: str, names: list[str]) -> None:
 def test_missing_files_compares_names_as_people_do() -> None:
     text = "Reference Files\n- sub/A\u0308.csv\n- Gone.pdf\n- x.TXT\n"
     assert missing_files(text, ["task_folder/\u00c4.csv", "task_folder/X.txt"]) == ["Gone.pdf"]
+
+
+def test_a_judge_makes_the_rubrics_the_grader(tmp_path: Path) -> None:
+    add_task(tmp_path)
+    with read("jobbench", tmp_path, judge="acme/judge-1") as imported:
+        task = checked(imported).items[0].task
+        assert task is not None
+        [spec] = task.graders
+        assert problems(imported, "main--clerks--task1") == ["network_wanted"]
+    registry.check(spec, task)
+    assert spec.settings["judges"] == [{"model": "acme/judge-1"}]
+    assert "grader_wanted" not in task.labels
