@@ -1,12 +1,13 @@
 """What one grading is given: the task, the sealed deliverable, judges, evidence, and what the run left for graders."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, BinaryIO
 
 from service.domain.artifacts import ArtifactEntry
-from service.domain.errors import NotFound, TooLarge
+from service.domain.errors import NotFound, TooLarge, Unavailable
 from service.domain.integrity import IntegrityReport
 from service.domain.tasks import FileRef, TaskManifest, canonical_digest
 from service.graders.contract import GraderFault, GradingInput
@@ -17,8 +18,9 @@ from service.lifecycle.image_choice import host_name
 from service.lifecycle.integrity import entries_of
 from service.lifecycle.loop_artefacts import ARTEFACTS
 from service.lifecycle.simulated_client import TRANSCRIPT
-from service.store import attempts, grading_jobs, runs, tasks
+from service.store import attempts, runs, tasks
 from service.store.blobs import BlobStore
+from service.store.criteria import keep
 from service.store.database import Tx, retrying
 from service.store.rows import GradingRow
 
@@ -90,10 +92,10 @@ def _extra(blobs: BlobStore, stored: _Stored) -> dict[str, Any]:
 
 
 async def _keep(ctx: GradeContext, grading_id: str, start: int, criteria: Sequence[Mapping[str, Any]]) -> None:
-    async def write(tx: Tx) -> None:
-        await grading_jobs.keep_criteria(tx, grading_id, start, criteria)
-
-    await retrying(ctx.db, write, ctx.database_patience_s)
+    """A convenience for whoever looks: with the database away it is left out, the verdict brings it."""
+    with suppress(Unavailable):
+        async with ctx.db.statement() as tx:
+            await keep(tx, grading_id, start, criteria)
 
 
 def _by_path(files: Sequence[FileRef]) -> dict[str, str]:

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
 from sqlalchemy import delete, func, select, tuple_
-from sqlalchemy.dialects.postgresql import insert
 
 from service.store.database import Tx
+from service.store.many_rows import arrays_of, insert_of_many
 from service.store.tables import blob_refs
 
 UPLOAD = "upload"
@@ -14,6 +14,8 @@ PICTURE = "picture"
 """Owner of a run's recorded pictures: its id is the run's."""
 FILM = "film"
 """Owner of the film of a run: its id is the run's."""
+_COLUMNS = ("digest", "size_bytes", "owner_kind", "owner_id", "project_id")
+_ADD = insert_of_many(blob_refs, _COLUMNS, tail="ON CONFLICT DO NOTHING")
 UPLOADS_KEPT = timedelta(days=7)
 """How long a client may take from uploading a file to naming it in a task."""
 
@@ -30,7 +32,7 @@ async def add_refs_of_many(tx: Tx, project_id: str, owner_kind: str, owners: Map
         for d, owner_id, size in sorted((d, o, size) for o, blobs in owners.items() for d, size in blobs.items())
     ]
     if rows:
-        await tx.execute(insert(blob_refs).on_conflict_do_nothing(), rows)
+        await tx.execute(_ADD, arrays_of(blob_refs, _COLUMNS, rows))
 
 
 async def project_has(tx: Tx, project_id: str, digests: Iterable[str]) -> set[str]:

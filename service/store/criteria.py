@@ -5,11 +5,11 @@ from itertools import islice
 from typing import Any
 
 from sqlalchemy import func, select
-from sqlalchemy.dialects.postgresql import insert
 
 from service.domain.cleaning import clean_json, clean_str
 from service.domain.errors import Invalid
 from service.store.database import Tx
+from service.store.many_rows import arrays_of, insert_of_many
 from service.store.paging import MAX_LIMIT
 from service.store.rows import CriterionRow, Slice
 from service.store.tables import grading_criteria
@@ -17,6 +17,13 @@ from service.store.tables import grading_criteria
 INLINE = 100
 """Criteria that come with their grading; the rest is read page by page."""
 _BATCH = 1000
+_COLUMNS = ("grading_id", "position", "criterion", "passed", "score", "max_score", "cause", "reason", "detail")
+_INSERT = insert_of_many(grading_criteria, _COLUMNS)
+_OPEN = "WHERE EXISTS (SELECT 1 FROM gradings WHERE id = :grading AND state IN ('pending', 'grading'))"
+_CHANGED = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[2:])
+_KEEP = insert_of_many(
+    grading_criteria, _COLUMNS, where=_OPEN, tail=f"ON CONFLICT (grading_id, position) DO UPDATE SET {_CHANGED}"
+)
 
 
 async def drop_all(tx: Tx, grading_ids: Sequence[str]) -> None:
@@ -24,12 +31,13 @@ async def drop_all(tx: Tx, grading_ids: Sequence[str]) -> None:
 
 
 async def keep(tx: Tx, grading_id: str, start: int, criteria: Sequence[Mapping[str, Any]]) -> None:
-    """Write criteria at the positions from ``start`` on, before there is a verdict; what was there gives way."""
+    """Write criteria at the positions from ``start`` on while there is no verdict; what was there gives way.
+
+    One statement for up to 1 000 of them; of a grading that has ended, or is no more, nothing is written.
+    """
     for at in range(0, len(criteria), _BATCH):
         rows = [_values(grading_id, start + at + n, one) for n, one in enumerate(criteria[at : at + _BATCH])]
-        made = insert(grading_criteria)
-        changed = {name: made.excluded[name] for name in rows[0] if name not in ("grading_id", "position")}
-        await tx.execute(made.on_conflict_do_update(index_elements=["grading_id", "position"], set_=changed), rows)
+        await tx.execute(_KEEP, {"grading": grading_id, **arrays_of(grading_criteria, _COLUMNS, rows)})
 
 
 async def replace_all(tx: Tx, grading_id: str, criteria: Iterable[Mapping[str, Any]]) -> None:
@@ -37,7 +45,7 @@ async def replace_all(tx: Tx, grading_id: str, criteria: Iterable[Mapping[str, A
     await drop_all(tx, [grading_id])
     rows = (_values(grading_id, position, c) for position, c in enumerate(criteria))
     while batch := [*islice(rows, _BATCH)]:
-        await tx.execute(grading_criteria.insert(), batch)
+        await tx.execute(_INSERT, arrays_of(grading_criteria, _COLUMNS, batch))
 
 
 async def first(tx: Tx, grading_ids: Sequence[str]) -> dict[str, list[CriterionRow]]:

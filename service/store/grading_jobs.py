@@ -3,7 +3,7 @@
 Fair between projects: of equal priority each project's first one comes before any project's second.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from service.domain.run_states import Outcome, Phase
 from service.domain.verdicts import Verdict, VerdictState
 from service.store import gradings as verdicts
 from service.store import votes
-from service.store.criteria import drop_all, keep
+from service.store.criteria import drop_all
 from service.store.database import Tx
 from service.store.fences import lock_run
 from service.store.notifications import GRADINGS
@@ -85,13 +85,6 @@ async def put_off(tx: Tx, grading_id: str, cause: str, wait_s: float, patience_s
         return True
     still = select(c.id).where(c.id == grading_id, _OPEN)
     return (await tx.execute(still)).first() is None
-
-
-async def keep_criteria(tx: Tx, grading_id: str, start: int, criteria: Sequence[Mapping[str, Any]]) -> None:
-    """Write what is decided already, from position ``start`` on; of a grading that has ended, nothing."""
-    open_ = select(gradings.c.id).where(gradings.c.id == grading_id, _OPEN).with_for_update(read=True)
-    if (await tx.execute(open_)).first() is not None:
-        await keep(tx, grading_id, start, criteria)
 
 
 async def over_of(tx: Tx, grading_ids: Sequence[str]) -> set[str]:

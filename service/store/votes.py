@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import and_, or_, select
-from sqlalchemy.dialects.postgresql import insert
 
 from service.domain.cleaning import clean_json
 from service.domain.errors import Invalid
@@ -13,6 +12,7 @@ from service.domain.judging import Vote, VoteState
 from service.domain.models import TokenUsage
 from service.store import blob_refs
 from service.store.database import Tx
+from service.store.many_rows import arrays_of, insert_of_many
 from service.store.paging import MAX_LIMIT
 from service.store.rows import Cursor, Slice
 from service.store.rows_grading import VoteRow
@@ -22,6 +22,9 @@ from service.store.tables_grading import votes
 OWNER = "grading"
 """Owner of the blobs of what judges were asked: its id is the grading's."""
 _KEY = ("grading_id", "judge", "item", "n")
+_SAID = ("state", "cause", "asks", "template", "template_sha256", "rendered_sha256", "took_s")
+_COLUMNS = (*_KEY, "project_id", *_SAID, "content", "model", "usage")
+_INSERT = insert_of_many(votes, _COLUMNS, tail=f"ON CONFLICT DO NOTHING RETURNING {', '.join(_KEY)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,7 @@ async def put(tx: Tx, new: Sequence[NewVote]) -> list[Vote]:
     rows = sorted((_values(one) for one in new if one.grading_id in there), key=_key)
     if not rows:
         return [one.vote for one in new]
-    made = await tx.execute(insert(votes).values(rows).on_conflict_do_nothing().returning(*(votes.c[k] for k in _KEY)))
+    made = await tx.execute(_INSERT, arrays_of(votes, _COLUMNS, rows))
     fresh = {tuple(row) for row in made}
     stored = {_key(row): await get(tx, *_key(row)) for row in rows if _key(row) not in fresh}
     await _own(tx, [one for one in new if one.grading_id in there])
@@ -120,11 +123,10 @@ def _key(row: Mapping[str, Any]) -> tuple[str, str, str, int]:
 
 def _values(new: NewVote) -> dict[str, Any]:
     vote = new.vote
-    names = ("judge", "item", "n", "state", "cause", "asks", "template", "template_sha256", "rendered_sha256", "took_s")
     return {
         "grading_id": new.grading_id,
         "project_id": new.project_id,
-        **{name: getattr(vote, name) for name in names},
+        **{name: getattr(vote, name) for name in (*_KEY[1:], *_SAID)},
         "content": clean_json(vote.content),
         "model": clean_json(vote.model),
         "usage": None if vote.usage is None else vote.usage.model_dump(mode="json"),

@@ -66,7 +66,7 @@ async def _gateway(settings: Settings, stack: AsyncExitStack) -> None:
         stack.callback(public.close)
 
     async def find(project_id: str, names: list[str]) -> list[GrantedModel]:
-        async with db.reading() as tx:
+        async with db.statement() as tx:
             return await run_models.granted_models(tx, project_id, names)
 
     tapes = StoredTapes(db, blobs)
