@@ -16,6 +16,7 @@ from service.dashboard.pages import HEADERS, page
 from service.dashboard.visitor import dashboard_of, rating_of
 from service.domain.campaigns import CampaignState, Form
 from service.domain.errors import Unauthenticated
+from service.domain.evidence import EvidenceFile, EvidenceState
 from service.domain.integrity import NOT_THE_FILES
 from service.lifecycle.campaigns.showing import Shown, ShownFile, Side, show
 from service.store.campaigns import assignments, campaigns
@@ -237,8 +238,8 @@ def _file(request: Request, shown: Shown, side: Side, file: ShownFile) -> dict[s
     return {
         "f": {"path": file.name, "size_bytes": file.size_bytes, "mime": file.mime, "sha256": file.sha256,
               "href": f"{root}/files/{file.n}"},
-        "problems": [*(file.report.problems if file.report else ())],
-        "notes": _notes(said, side),
+        "problems": [(p.type, shown.names.scrubbed(p.detail)) for p in (file.report.problems if file.report else ())],
+        "notes": _notes(shown, side, said, seen=seen),
         "run_url": f"{root}/files/{file.n}/preview" if runs else None,
         "media": media,
         "pictures": pictures,
@@ -249,11 +250,12 @@ def _file(request: Request, shown: Shown, side: Side, file: ShownFile) -> dict[s
     }  # fmt: skip
 
 
-def _notes(said: Any, side: Side) -> list[str]:
+def _notes(shown: Shown, side: Side, said: EvidenceFile | None, *, seen: bool) -> list[str]:
+    """Return what is to be said of the preview itself. Details may quote a file's name, which may tell too much."""
     if said is None:
-        waiting = side.evidence in ("pending", None) and side.alias in ("deliverable", "a", "b")
+        waiting = not seen and side.alias in ("deliverable", "a", "b") and side.evidence == EvidenceState.PENDING
         return (
             ["Previews of office files and PDFs are being made: choose the file again in a minute."] if waiting else []
         )
     failed = [f"It could not be read: {said.error or ''} {said.detail or ''}".strip()] if said.state == "failed" else []
-    return [*failed, *said.notes]
+    return [shown.names.scrubbed(line) for line in (*failed, *said.notes)]

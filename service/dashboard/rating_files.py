@@ -71,7 +71,10 @@ def pictures(shown: Shown, file: ShownFile, root: str) -> list[Picture]:
     mine = [i for i in shown.images if i.file == file.n]
     if media(file) == "image":
         mine = [i for i in mine if i.image.source != "file"]
-    return [Picture(f"{root}/images/{i.n}", i.image.label, i.image.width, i.image.height) for i in mine]
+    return [
+        Picture(f"{root}/images/{i.n}", shown.names.scrubbed(i.image.label), i.image.width, i.image.height)
+        for i in mine
+    ]
 
 
 def is_text(file: ShownFile) -> bool:

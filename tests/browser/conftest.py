@@ -40,12 +40,22 @@ def heard() -> Heard:
 
 
 @pytest.fixture
-async def site(namespace: Namespace, database_url: str, tmp_path: Path, heard: Heard) -> AsyncIterator[Tenant]:
+def preview_origin() -> str | None:
+    """Setting ``api.preview_origin``; a test may be parametrised by another one."""
+    return None
+
+
+@pytest.fixture
+async def site(
+    namespace: Namespace, database_url: str, tmp_path: Path, heard: Heard, preview_origin: str | None
+) -> AsyncIterator[Tenant]:
     """A project whose pages are served where the browser is, at ``SITE``."""
     db = Database(database_url, pool_size=8)
     async with Notifications(database_url) as notifications:
         blobs, box = BlobStore(tmp_path / "blobs"), SecretBox(bytes(32))
-        state = ApiState(db, notifications, blobs, ApiConfig(public_url=SITE), secrets=box)
+        state = ApiState(
+            db, notifications, blobs, ApiConfig(public_url=SITE, preview_origin=preview_origin), secrets=box
+        )
         app = create_app(state)
         install_pages(app, state)
         app.add_middleware(Hearing, heard=heard)

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import re
 from typing import Any
 
 import pytest
@@ -13,9 +14,10 @@ from service.store.campaigns import assignments
 from service.store.evidence import Made
 from tests.api.helpers import Tenant
 from tests.browser import raters
-from tests.browser.conftest import SITE
+from tests.browser.conftest import PORT, SITE
 from tests.browser.heard import Heard
 from tests.browser.raters import LABEL, MODEL, SCAFFOLD, campaign, delivered, enter
+from tests.browser.test_pages import log_in
 from tests.browser.test_previews import ASSETS, png
 
 EVIL = b"""<!doctype html><p id="p">evil</p><script>
@@ -28,8 +30,7 @@ tell("frame", () => frameElement.tagName);
 tell("top", () => { top.location = "/login"; return "gone"; });
 fetch("/v1/rate", { credentials: "include" }).then(() => { document.body.dataset.call = "answered"; },
   (e) => { document.body.dataset.call = "refused: " + e.name; });
-setTimeout(() => { location = "/v1/rate"; }, 1500);
-</script>"""
+</script><button onclick="location = '/v1/rate'">go</button>"""
 
 
 async def begin(page: Page) -> None:
@@ -96,6 +97,14 @@ async def test_two_people_rate_the_same_sample_to_a_majority(browser: Browser, s
     assert [(v.method, v.score, v.max_score) for v in verdicts] == [("human_panel", 1.0, 1.0)] * 3
     agent_ids = {(await site.get(f"/v1/runs/{run_id}"))["agent"]["id"] for run_id in sample}
     telling = {LABEL, SCAFFOLD, *MODEL.split("/"), "okapi", "zebrafish", "quagga", *sample, *agent_ids, site.project_id}
+    lead = await (await browser.new_context()).new_page()
+    await log_in(lead, site)
+    await lead.get_by_role("link", name="Campaigns").click()
+    await lead.get_by_role("link", name="c/one").click()
+    await expect(lead.locator("#pairs tbody tr")).to_have_text(re.compile("Person 0, Person 1.*3.*100.0 %", re.DOTALL))
+    await expect(lead.locator("#items tbody")).to_contain_text(LABEL)  # the lead is told what tells too much
+    await expect(lead.locator(".clocks")).to_contain_text("3 of 3")
+    await lead.context.close()
     text = heard.by_raters() + " ".join(names).lower()
     assert text.count("# report") + text.count("report 0") > 3
     assert [word for word in (*telling, *made.codes) if word.lower() in text] == []
@@ -176,7 +185,10 @@ async def test_each_kind_of_file_is_shown(browser: Browser, site: Tenant) -> Non
 
 
 @pytest.mark.fault(67)
-async def test_a_document_runs_apart_and_reaches_nothing(browser: Browser, site: Tenant) -> None:
+@pytest.mark.parametrize("preview_origin", [None, f"http://localhost:{PORT}"])
+async def test_a_document_runs_apart_and_reaches_nothing(
+    browser: Browser, site: Tenant, preview_origin: str | None
+) -> None:
     files = ASSETS | {"output/game/img/one.png": png(), f"output/{LABEL}/evil.html": EVIL}
     run_id = await delivered(site, await raters.task(site, "t/game"), await raters.agent(site), files)
     made = await campaign(site, [run_id], 1)
@@ -193,6 +205,7 @@ async def test_a_document_runs_apart_and_reaches_nothing(browser: Browser, site:
     await view.get_by_role("button", name="Close it").click()
     await expect(view.locator("iframe")).to_have_count(0)
     await pane.get_by_role("link", name="evil.html").click()
+    await expect(view.locator("h3")).to_contain_text("evil.html")
     await view.get_by_role("button", name="Open it as a page").click()
     body = view.frame_locator("iframe").locator("body")
     for name in ("cookie", "storage", "parent", "top"):
@@ -201,8 +214,10 @@ async def test_a_document_runs_apart_and_reaches_nothing(browser: Browser, site:
     await expect(body).to_have_attribute("data-call", "refused: TypeError")
     assert page.url == f"{SITE}/rate/work"
     frame = next(f for f in page.frames if "/preview/" in f.url)
+    assert frame.url.startswith((preview_origin or SITE) + "/preview/")
     assert LABEL not in frame.url
     # It may go nowhere else either, not even to a page that is ours.
+    await body.get_by_role("button", name="go").click()
     await expect(body).not_to_have_attribute("data-cookie", "refused: SecurityError", timeout=15_000)
     assert [url for url in asked if url.endswith(("/v1/rate", "/login"))] == []
     await context.close()
@@ -313,4 +328,35 @@ async def test_two_deliverables_are_compared_with_the_reference_beside(
         done = await assignments.load(tx, assignment)
     assert done.rating is not None
     assert (done.rating["completion"], done.rating["quality"]) == ("first" if done.swapped else "second", "same")
+    await context.close()
+
+
+async def test_the_lead_invites_takes_back_and_removes(page: Page, browser: Browser, site: Tenant) -> None:
+    made = await campaign(site, await three(site), 1)
+    page.on("dialog", lambda dialog: asyncio.ensure_future(dialog.accept()))
+    await log_in(page, site)
+    await page.goto(f"{SITE}/campaigns/{made.campaign_id}")
+    await page.get_by_label("Add a person").fill("Zed <b>")
+    await page.get_by_role("button", name="Invite", exact=True).click()
+    link = page.locator("#link")
+    await expect(link).to_have_value(re.compile(rf"^{SITE}/rate#wsi_"))
+    context, rater = await enter(browser, (await link.input_value()).partition("#")[2])
+    await begin(rater)
+    assignment = str(await rater.locator("#work").get_attribute("data-assignment"))
+    await page.reload()
+    await expect(page.locator("#raters")).to_contain_text("Zed <b>")
+    await page.locator("#in-hand").get_by_role("button", name="Hand back").click()
+    await expect(page.locator("#in-hand")).to_have_count(0)
+    async with site.state.db.reading() as tx:
+        assert (await assignments.load(tx, assignment)).state == "released"
+    row = page.locator("#raters tr", has_text="Zed")
+    await row.get_by_role("button", name="Invite again").click()
+    await expect(link).to_have_value(re.compile("wsi_"))
+    await rater.goto(f"{SITE}/rate/work")
+    assert rater.url == f"{SITE}/rate?over=1"  # the former session is over
+    await row.get_by_role("button", name="Remove").click()
+    await expect(row).to_contain_text("removed")
+    await page.get_by_role("button", name="Close it").click()
+    await expect(page.locator(".status .state")).to_have_text("closed")
+    await expect(page.get_by_role("button", name="Remove")).to_have_count(0)
     await context.close()

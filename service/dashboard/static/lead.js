@@ -17,7 +17,7 @@ async function act(work, button) {
   button.disabled = true;
   try {
     const link = await work();
-    if (link) show(link);
+    if (link) show(new URL(link, location.origin).href);
     else location.reload();
   } catch (error) {
     said.textContent = error.type === "" ? "No connection." : error.message;
