@@ -1,5 +1,6 @@
 """PayWorthy 3.3: majorities per field, labels and their ties, quorum, ties of the panel."""
 
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -157,6 +158,15 @@ def test_panel_that_finds_fabrication_rejects() -> None:
     assert (found.accepted, found.fields["fabricated"], found.label, found.cause) == (
         False, True, "fabricated", "fabrication",
     )  # fmt: skip
+
+
+def test_panels_fabrication_outweighs_a_tie() -> None:
+    """No reading makes a judge that finds fabrication and would pay; were there one, the panel would not."""
+    mine = votes("a", *[content(False, "fabricated", fabricated=True)] * 3)
+    said = judge_said("a", mine, settings())
+    found = panel_said([replace(said, fields={**said.fields, "pay_worthy": True})], mine, settings())
+    assert found is not None
+    assert found.accepted is False
 
 
 def test_the_votes_of_undecided_judges_name_no_label() -> None:
