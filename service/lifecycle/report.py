@@ -35,4 +35,4 @@ async def _all(tx: Tx, project_id: str, where: RunFilter) -> AsyncIterator[RunRo
 def _result(run: RunRow, controls: bool) -> Result:
     if Flag.CONTROL in run.flags and not controls:
         return Result(Flag.CONTROL, run.labels.get(LABEL))
-    return Result(run.outcome, run.ended_because, run.score, run.max_score)
+    return Result(run.outcome, run.ended_because, run.score, run.max_score, Flag.OVERRIDDEN in run.flags)

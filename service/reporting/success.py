@@ -18,6 +18,8 @@ class Result:
     cause: str | None
     score: float | None = None
     max_score: float | None = None
+    overridden: bool = False
+    """A person put another verdict in a grader's place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,8 @@ class Success:
     too narrow."""
     mean_fraction: float | None
     """Mean of score / max_score."""
+    overridden: int
+    """Of the graded, those whose score is a person's in a grader's place."""
     excluded: dict[str, int]
     """What is not in the denominator: ``<outcome or "unfinished">:<cause or "-">`` → runs."""
 
@@ -42,9 +46,11 @@ def success(results: Iterable[Result]) -> Success:
     """Return the figures. A run without a score is excluded and counted, never taken as 0."""
     fractions: list[float] = []
     excluded: Counter[str] = Counter()
+    overridden = 0
     for r in results:
         if r.outcome == "graded" and r.score is not None and r.max_score:
             fractions.append(r.score / r.max_score)
+            overridden += r.overridden
         else:
             excluded[f"{r.outcome or 'unfinished'}:{r.cause or '-'}"] += 1
     graded = len(fractions)
@@ -56,6 +62,7 @@ def success(results: Iterable[Result]) -> Success:
         pass_rate=passed / graded if graded else None,
         pass_interval=wilson(passed, graded) if graded else None,
         mean_fraction=math.fsum(fractions) / graded if graded else None,
+        overridden=overridden,
         excluded=dict(sorted(excluded.items())),
     )
 

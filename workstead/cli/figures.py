@@ -8,6 +8,8 @@ from typing import Any
 
 from workstead.models import Run
 
+OVERRIDDEN = "overridden"
+"""Flag of such a run."""
 Z_95 = 1.959963984540054
 """97.5 % quantile of the normal distribution: two-sided 95 %."""
 
@@ -25,6 +27,8 @@ class Figures:
     """Mean of score / max_score."""
     left_out: dict[str, int]
     """``outcome (cause)`` → runs without a score."""
+    overridden: int = 0
+    """Of the graded, those whose score is a person's in a grader's place."""
 
     @property
     def pass_rate(self) -> float | None:
@@ -39,6 +43,7 @@ class Figures:
             "pass_interval": self.interval,
             "mean_fraction": self.mean,
             "left_out": self.left_out,
+            "overridden": self.overridden,
         }
 
 
@@ -46,9 +51,11 @@ def figures(runs: Iterable[Run]) -> Figures:
     """Return the figures. A run without a score is left out and counted, never taken as 0."""
     fractions: list[float] = []
     left_out: Counter[str] = Counter()
+    overridden = 0
     for run in runs:
         if run.outcome == "graded" and run.verdict.score is not None and run.verdict.max_score:
             fractions.append(run.verdict.score / run.verdict.max_score)
+            overridden += OVERRIDDEN in run.flags
         else:
             left_out[f"{run.outcome or run.phase} ({run.ended_because or 'not ended'})"] += 1
     graded, passed = len(fractions), sum(f >= 1 for f in fractions)
@@ -59,6 +66,7 @@ def figures(runs: Iterable[Run]) -> Figures:
         interval=wilson(passed, graded) if graded else None,
         mean=math.fsum(fractions) / graded if graded else None,
         left_out=dict(sorted(left_out.items())),
+        overridden=overridden,
     )
 
 

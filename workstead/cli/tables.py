@@ -75,7 +75,7 @@ def verdict_table(runs: Sequence[Run]) -> Table:
             table,
             one_line(label),
             str(own.n),
-            str(own.graded),
+            f"{own.graded} ({own.overridden} overridden)" if own.overridden else str(own.graded),
             f"{own.passed}/{own.graded}",
             rate(own),
             "-" if own.mean is None else f"{own.mean:.3f}",
