@@ -8,7 +8,7 @@ import pytest
 from tests.architecture.repository import ROOT, files, text
 
 FAMILIES = ("service/scaffolds", "service/graders", "workstead/importers")
-_SHARED = {"conformance", "media", "prompt_texts", "testing", "tool_loop"}
+_SHARED = {"conformance", "judging", "media", "prompt_texts", "testing", "tool_loop"}
 
 
 def _plugins(family: str) -> list[str]:
