@@ -75,7 +75,10 @@ class Ledger:
         if new.id in self._announcing:
             task, begun_at = self._announcing.pop(new.id)
             task.cancel()
-        writing = self._keep_and_settle(new.id, end, keeping, begun_at)
+        if new.run_id is None:
+            writing = self._keep_and_settle_alone(new.id, end, keeping)
+        else:
+            writing = self._keep_and_settle(new.id, end, keeping, begun_at)
         self._keep(asyncio.create_task(writing, name=f"settle {new.id}"), new.run_id)
 
     async def flush(self, run_id: str | None = None, timeout_s: float = FLUSH_S) -> None:
@@ -118,6 +121,17 @@ class Ledger:
         end = replace(end, request_blob=kept.request, response_blob=kept.response, blobs=kept.blobs)
         await self._settle(request_id, end, begun_at)
 
+    async def _keep_and_settle_alone(self, request_id: str, end: Settlement, keeping: Keeping | None) -> None:
+        """Of a request that belongs to no run."""
+        kept = await _kept(request_id, keeping)
+        end = replace(end, request_blob=kept.request, response_blob=kept.response, blobs=kept.blobs)
+
+        async def write() -> None:
+            async with self._db.statement() as tx:
+                await model_requests.settle_of_no_run(tx, request_id, end)
+
+        await self._until_done(request_id, write)
+
     async def _keep_and_settle_call(self, call_id: str, end: CallEnd, keeping: Keeping | None) -> None:
         kept = await _kept(call_id, keeping)
         end = replace(end, request_blob=kept.request, response_blob=kept.response, blobs=kept.blobs)
@@ -140,10 +154,13 @@ class Ledger:
         await self._until_written(call_id, write)
 
     async def _until_written(self, id_: str, write: Callable[[Tx], Awaitable[None]]) -> None:
+        await self._until_done(id_, lambda: retrying(self._db, write))
+
+    async def _until_done(self, id_: str, write: Callable[[], Awaitable[None]]) -> None:
         while True:
             try:
                 async with self._places:
-                    await retrying(self._db, write)
+                    await write()
                     return
             except Unavailable as error:
                 log.warning("settlement_waits", request=id_, why=error.type)

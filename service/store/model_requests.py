@@ -10,8 +10,21 @@ from decimal import Decimal
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import ColumnElement, Executable, RowMapping, Select, bindparam, case, func, select
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Executable,
+    RowMapping,
+    Select,
+    Text,
+    bindparam,
+    case,
+    func,
+    literal,
+    select,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, insert
+from sqlalchemy.types import TypeEngine
 
 from service.domain.cleaning import clean_json, clean_str
 from service.domain.errors import Gone, NotFound
@@ -24,7 +37,7 @@ from service.store.database import Tx
 from service.store.phases import touch
 from service.store.request_bodies import OWNER as BODIES_OWNER
 from service.store.rows_requests import ModelRequestRow, NewRequest, Settlement, Spent, SubjectCost
-from service.store.tables import attempts, runs
+from service.store.tables import attempts, blob_refs, runs
 from service.store.tables_models import model_requests as ledger
 
 SOURCE = "gateway"
@@ -90,6 +103,23 @@ async def settle(tx: Tx, request_id: str, end: Settlement, ts: datetime, begun_a
         await _count_ended(tx, run, row, end, latest=await _counted(tx, run["id"]) == row["attempt"])
     await _say(tx, run, told + [(row, event) for event in _ended(row, end, ts)])
     return True
+
+
+async def settle_of_no_run(tx: Tx, request_id: str, end: Settlement) -> None:
+    """As :func:`settle` of a request that belongs to no run, in one statement: nobody has to be told. May be repeated."""
+    query = ledger.update().where(ledger.c.id == request_id, ledger.c.state == "started").values(_columns(end))
+    if not end.blobs:
+        await tx.execute(query)
+        return
+    settled = query.returning(ledger.c.id, ledger.c.project_id).cte("settled")
+    owner = (literal(BODIES_OWNER), settled.c.id, settled.c.project_id)
+    refs = select(_unnested([*end.blobs], Text()), _unnested([*end.blobs.values()], BigInteger()), *owner)
+    names = ["digest", "size_bytes", "owner_kind", "owner_id", "project_id"]
+    await tx.execute(insert(blob_refs).from_select(names, refs, include_defaults=False).on_conflict_do_nothing())
+
+
+def _unnested(values: list[Any], type_: TypeEngine[Any]) -> ColumnElement[Any]:
+    return func.unnest(literal(values, ARRAY(type_)))
 
 
 def _ended(row: RowMapping, end: Settlement, ts: datetime) -> list[NewEvent]:

@@ -8,13 +8,16 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import select
 
 from service.gateway.auth import token_hash
 from service.gateway.control import bind
 from service.gateway.front import Front, NoServices
 from service.gateway.http_server import HttpServing
 from service.gateway.sides import OwnSide, PublicSide
-from service.store import model_requests, run_models
+from service.store import blob_refs, model_requests, run_models
+from service.store.request_bodies import OWNER
+from service.store.tables_models import model_requests as table
 from tests.integration.gateway.bench import TOKEN, GateBench, messages, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -223,6 +226,10 @@ async def test_our_own_processes_have_a_socket(bench: GateBench, tmp_path: Any) 
     await bench.ledger.flush()
     async with bench.db.reading() as tx:
         (cost,) = (await model_requests.cost_of(tx, grant.project_id, ["grd_1", "grd_2"])).items()
+        of_it = select(table.c.id, table.c.state, table.c.request_blob).where(table.c.subject == "grd_1")
+        (row,) = (await tx.execute(of_it)).all()
+        sizes = await blob_refs.project_sizes(tx, grant.project_id, [row.request_blob])
+        assert await blob_refs.owned_size(tx, OWNER, row.id, row.request_blob) == sizes[row.request_blob] > 0
     assert cost[0] == "grd_1"
     assert cost[1].usd is not None
     assert (cost[1].requests, cost[1].usd > 0, cost[1].unknown) == (1, True, 0)
