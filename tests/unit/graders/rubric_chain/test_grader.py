@@ -1,7 +1,6 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,48 +10,22 @@ from service.domain.evidence import EvidenceDocument, Part
 from service.domain.integrity import FileReport, IntegrityReport, Problem, ProblemType
 from service.domain.judging import JudgeSpec
 from service.domain.tasks import GraderSpec
-from service.domain.verdicts import Verdict, VerdictState
+from service.domain.verdicts import VerdictState
 from service.graders import registry
 from service.graders.contract import GraderBusy, GraderFault, Question
-from service.graders.rubric_chain.grader import RubricChainGrader
-from service.testing.judges import ScriptedJudges, nonce_of, outside
+from service.testing.judges import ScriptedJudges, outside
 from tests.unit.graders.judged import (
     JUDGE,
     Evidence,
     Kept,
     criteria_of,
     delivered,
-    given,
     judges_saying,
     picture,
     rubric_answer,
     task,
 )
-
-RUBRICS: dict[str, Any] = {
-    "rubrics": [
-        {"rubric": "Totals are right", "weight": 10, "criterion": ["North is 120", "South is 80", "The sum is 200"]},
-        {"rubric": "It is explained", "weight": 6, "criterion": ["A paragraph says why"]},
-        {"rubric": "It has a summary", "weight": 4, "criterion": ["Half a page", "No jargon"]},
-    ]
-}
-FILES = [delivered("output/report.md", "North 120, South 80, sum 200"), delivered("output/notes.md", "because")]
-
-
-async def grade(judges: ScriptedJudges | None, files: Any = None, **changes: Any) -> Verdict:
-    settings = changes.pop("settings", {})
-    rubrics = changes.pop("rubrics", RUBRICS)
-    files = FILES if files is None else files
-    return await RubricChainGrader().grade(given(settings, files, judges, {"RUBRICS.json": rubrics}, **changes))
-
-
-def all_but(*failing: tuple[str, int]) -> ScriptedJudges:
-    """Judges that fail these criteria: (text of the rubric, number)."""
-
-    def say(question: Question) -> Any:
-        return rubric_answer(question, lambda n: not any(text in question.system and n == m for text, m in failing))
-
-    return judges_saying(say)
+from tests.unit.graders.rubric_chain.chains import FILES, ONE, RUBRICS, all_but, grade
 
 
 async def test_a_rubrics_weight_is_earned_where_every_criterion_passes() -> None:
@@ -116,117 +89,6 @@ async def test_rubrics_that_cannot_be_used_are_our_fault(rubrics: Any) -> None:
     with pytest.raises(GraderFault) as caught:
         await grade(all_but(), rubrics=rubrics)
     assert caught.value.type == "rubrics_unusable"
-
-
-def fenced(text: str) -> str:
-    return f"```json\n{text}\n```"
-
-
-def with_commas(text: str) -> str:
-    return text.replace("}", ",}").replace("]", ",]")
-
-
-def fenced_with_commas(text: str) -> str:
-    return fenced(with_commas(text))
-
-
-@pytest.mark.parametrize("shape", [fenced, with_commas, fenced_with_commas], ids=["fenced", "commas", "both"])
-async def test_forgiven_habits_are_votes(shape: Any) -> None:
-    judges = judges_saying(lambda q: shape(json.dumps(rubric_answer(q))))
-    assert (await grade(judges)).score == 20
-    assert {v.asks for v in judges.votes.values()} == {1}
-
-
-def without(question: Question, *numbers: int) -> dict[str, Any]:
-    said = rubric_answer(question)
-    return said | {"criteria_results": [r for r in said["criteria_results"] if r["index"] not in numbers]}
-
-
-def renumbered(question: Question, by: int) -> dict[str, Any]:
-    said = rubric_answer(question)
-    return said | {"criteria_results": [r | {"index": r["index"] + by} for r in said["criteria_results"]]}
-
-
-def extra(question: Question, number: int) -> dict[str, Any]:
-    said = rubric_answer(question)
-    return said | {"criteria_results": [*said["criteria_results"], said["criteria_results"][0] | {"index": number}]}
-
-
-def first_with(question: Question, **fields: Any) -> dict[str, Any]:
-    said = rubric_answer(question)
-    return said | {"criteria_results": [said["criteria_results"][0] | fields, *said["criteria_results"][1:]]}
-
-
-def twice(question: Question) -> str:
-    return json.dumps(rubric_answer(question)) * 2
-
-
-def doubled(question: Question) -> dict[str, Any]:
-    said = rubric_answer(question)
-    last = said["criteria_results"][-1]
-    return said | {
-        "criteria_results": [*said["criteria_results"][:-1], last | {"index": said["criteria_results"][0]["index"]}]
-    }
-
-
-TRAPS: dict[str, tuple[Callable[[Question], Any], str]] = {
-    "prose": (lambda _: "It all looks fine: every criterion passes.", "not_json"),
-    "prose around": (lambda q: f"Sure! {json.dumps(rubric_answer(q))}", "not_json"),
-    "two objects": (twice, "not_json"),
-    "NaN": (lambda q: first_with(q, index=float("nan")), "not_json"),
-    "1e9": (lambda q: first_with(q, index=1e9), "bad_number"),
-    "false as text": (lambda q: first_with(q, passed="false"), "schema"),
-    "no passed": (lambda q: first_with(q, passed=None), "schema"),
-    "a key more": (lambda q: first_with(q, confidence=1), "schema"),
-    "missing criterion": (lambda q: without(q, 1), "wrong_count"),
-    "extra criterion": (lambda q: extra(q, 1), "wrong_count"),
-    "counted from 0": (lambda q: renumbered(q, -1), "schema"),
-    "out of range": (lambda q: renumbered(q, 1), "schema"),
-    "a number twice": (doubled, "wrong_indices"),
-    "rubric passed, criterion not": (lambda q: rubric_answer(q, lambda _: False, rubric_passed=True), "contradiction"),
-    "criteria passed, rubric not": (lambda q: rubric_answer(q, rubric_passed=False), "contradiction"),
-    "no number": (lambda q: rubric_answer(q, nonce=""), "nonce_missing"),
-    "an older number": (lambda q: rubric_answer(q, nonce="0" * 32), "nonce_missing"),
-    "canary": (lambda q: rubric_answer(q, control={"reasoning": "yes", "holds": True}), "canary_passed"),
-    "empty": (lambda _: "", "empty"),
-}
-
-
-ONE: dict[str, Any] = {"rubrics": [RUBRICS["rubrics"][0]]}
-
-
-@pytest.mark.fault(75)
-@pytest.mark.parametrize(("answer", "cause"), TRAPS.values(), ids=list(TRAPS))
-async def test_what_is_no_answer_is_asked_for_once_more_and_then_fails(answer: Any, cause: str) -> None:
-    judges = judges_saying(answer)
-    with pytest.raises(GraderFault, match=cause) as caught:
-        await grade(judges, rubrics=ONE)
-    assert caught.value.type == "judge_error"
-    assert len(judges.questions) == 2
-    [vote] = judges.votes.values()
-    assert (vote.state, vote.cause, vote.content) == ("invalid", cause, {})
-
-
-async def test_a_second_answer_that_fits_is_the_vote() -> None:
-    said: list[str] = []
-
-    def say(question: Question) -> Any:
-        said.append(nonce_of(question))
-        return "What?" if len(said) == 1 else rubric_answer(question)
-
-    assert (await grade(judges_saying(say), rubrics=ONE)).score == 10
-    assert len(set(said)) == 2
-
-
-async def test_an_answer_to_an_earlier_try_is_none() -> None:
-    said: list[dict[str, Any]] = []
-
-    def say(question: Question) -> Any:
-        said.append(rubric_answer(question))
-        return said[0] if len(said) > 1 else "What?"
-
-    with pytest.raises(GraderFault, match="nonce_missing"):
-        await grade(judges_saying(say), rubrics=ONE)
 
 
 async def test_rubrics_that_were_judged_are_not_asked_for_again() -> None:
