@@ -18,7 +18,9 @@ from workstead.cli.images import images_app
 from workstead.cli.judges import judges_app
 from workstead.cli.models import models_app
 from workstead.cli.operations import operations_app
+from workstead.cli.plans import plans_app
 from workstead.cli.projects import project_app
+from workstead.cli.regrade import regrade
 from workstead.cli.run import run
 from workstead.cli.runs import runs_app
 from workstead.cli.server import scripted_provider, serve
@@ -36,7 +38,7 @@ app = typer.Typer(
     help="Runs AI agents on real work and grades what they deliver.", epilog=EXIT_CODES, no_args_is_help=True,
     rich_markup_mode=None, pretty_exceptions_enable=False,
 )  # fmt: skip
-for command in (serve, run, demo, demo_desktop, doctor, whoami, config, scripted_provider):
+for command in (serve, run, regrade, demo, demo_desktop, doctor, whoami, config, scripted_provider):
     app.command()(command)
 app.command("try")(try_)
 scaffolds_app.command("conformance")(conformance)
@@ -45,6 +47,7 @@ for name, group in (
     ("tasks", tasks_app),
     ("runs", runs_app),
     ("grade", grade_app),
+    ("plans", plans_app),
     ("campaigns", campaigns_app),
     ("judges", judges_app),
     ("artifacts", artifacts_app),

@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from workstead.aio import AsyncClient
-from workstead.cli import grade_jobs
+from workstead.cli import grade_jobs, grade_reviews
 from workstead.cli.common import GRADED, UNGRADED, emit, in_words, out
 from workstead.cli.grade_controls import controls
 from workstead.cli.grade_jobbench import jobbench_app
@@ -38,6 +38,7 @@ grade_app = typer.Typer(
 )
 grade_app.add_typer(jobbench_app, name="jobbench")
 grade_jobs.add_to(grade_app)
+grade_reviews.add_to(grade_app)
 grade_app.command("controls")(controls)
 
 Ids = Annotated[list[str], typer.Argument(help="Runs with a sealed deliverable", show_default=False)]
