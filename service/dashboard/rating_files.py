@@ -27,6 +27,7 @@ _WORDS = (
     "cpp hpp cs go rs rb php pl lua r jl sh bash ps1 bat sql swift scala vue tex srt vtt gltf obj csproj gradle"
 )
 _TEXTS = _TABLES | RUNS | frozenset(_WORDS.split(" "))
+_CELLS = frozenset({"sheet", "formulas", "differences"})
 NAMED = {
     "hidden": "not seen by a reader", "formulas": "formulas", "differences": "differs when calculated anew",
     "metadata": "metadata", "notes": "notes", "output": "output", "listing": "contents",
@@ -83,7 +84,7 @@ def is_text(file: ShownFile) -> bool:
 
 
 def of_evidence(file: EvidenceFile) -> list[ShownPart]:
-    return [_of_part(part) for part in file.parts]
+    return [_of_part(part, file.kind) for part in file.parts]
 
 
 def of_text(name: str, data: bytes, size: int) -> list[ShownPart]:
@@ -92,7 +93,7 @@ def of_text(name: str, data: bytes, size: int) -> list[ShownPart]:
     more = f"The first {len(data)} of {size} bytes." if size > len(data) else ""
     ending = extension(name)
     if ending in _TABLES:
-        return [_table("table", "", text, "\t" if ending == "tsv" else ",", more)]
+        return [_table("table", "", text, _delimiter(text), more)]
     return [_lines("code", "", text, more)]
 
 
@@ -108,14 +109,28 @@ def left_out(omitted: Omitted) -> str:
     return f"Not shown here: {', '.join(words)}. The download has all of it." if words else ""
 
 
-def _of_part(part: Part) -> ShownPart:
-    if part.kind in ("table", "sheet") and "\t" in part.text:
-        return _table(part.kind, part.label, part.text, "\t")
+def _of_part(part: Part, kind: str) -> ShownPart:
+    if part.kind in _CELLS or (part.kind == "table" and kind not in _TABLES):
+        return _cells(part)
     if part.kind == "table":
-        return _table(part.kind, part.label, part.text, ",")
+        return _table(part.kind, part.label, part.text, _delimiter(part.text))
     if part.kind in ("code", "text", "schema"):
         return _lines(part.kind, part.label, part.text)
     return ShownPart(part.kind, part.label, part.text)
+
+
+def _delimiter(text: str) -> str:
+    """Return what is found most often in the first line; a comma where nothing is."""
+    first = text[:10_000].partition("\n")[0]
+    return max((",", "\t", ";", "|"), key=first.count)
+
+
+def _cells(part: Part) -> ShownPart:
+    """Cells as the evidence has them: tabs between, nothing quoted."""
+    lines = part.text.split("\n")
+    more = f"The first {MOST_ROWS} of {len(lines)} rows." if len(lines) > MOST_ROWS else ""
+    rows = [line.split("\t")[:MOST_COLUMNS] for line in lines[:MOST_ROWS]]
+    return ShownPart(part.kind, part.label, rows=rows, more=more)
 
 
 def _lines(kind: str, label: str, text: str, more: str = "") -> ShownPart:
