@@ -84,7 +84,7 @@ async def test_documents_are_recalculated_drawn_and_what_is_hostile_costs_itself
     assert "read as docx, into which LibreOffice converted it" in found["rich.rtf"].notes
     drawn = next(i for i in found["letter.docx"].images if i.source == "page")
     with Image.open(io.BytesIO(found.pictures[drawn.sha256])) as page:
-        assert page.convert("L").getextrema()[0] < 100, "there is something on the page"
+        assert min(page.convert("L").tobytes()) < 100, "there is something on the page"
 
 
 @pytest.mark.slow

@@ -223,7 +223,9 @@ def test_what_is_broken_or_hostile_is_said_in_one_word(
 
 def test_what_unpacks_too_far_is_a_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages, "MAX_UNPACKED", 1 << 20)
-    data = packed({"word/document.xml": b"<d>" + b"<p></p>" * 200_000 + b"</d>"})
+    half = b"<d>" + b"<p></p>" * 90_000 + b"</d>"
+    links = office.relations(("c1", "comments", "comments.xml"))
+    data = packed({"word/document.xml": half, "word/comments.xml": half, "word/_rels/document.xml.rels": links})
     with pytest.raises((Failed, Trouble)) as raised:
         read(tmp_path, "a.docx", data)
     assert getattr(raised.value, "error", getattr(raised.value, "type", "")) == "bomb"
