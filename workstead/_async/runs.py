@@ -238,7 +238,9 @@ class AsyncRuns:
         ``plan``: another grading plan than the run's; ``primary``: it becomes the run's own, together with its verdict.
         """
         headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
-        said = {"round": round, "plan": plan, "primary": primary}
+        said: dict[str, Any] = (
+            {"round": round} | ({"plan": plan} if plan else {}) | ({"primary": True} if primary else {})
+        )
         body = await self._http.json("POST", _path(run_id, "gradings"), json=said, headers=headers)
         return [Grading.model_validate(item) for item in items_of(body, run_id)]
 

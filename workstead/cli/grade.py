@@ -1,7 +1,7 @@
 """``workstead grade``: a new round of grading on what runs delivered, without running anything anew; and what there is of gradings."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -43,12 +43,21 @@ grade_app.command("controls")(controls)
 
 Ids = Annotated[list[str], typer.Argument(help="Runs with a sealed deliverable", show_default=False)]
 Round = Annotated[str, typer.Option("--round", help="`new`, or the number that the round is to have")]
+Plan = Annotated[str | None, typer.Option("--plan", help="Under another grading plan than the run's own")]
+Primary = Annotated[bool, typer.Option("--primary", help="The plan becomes the run's own, together with its verdict")]
 Detach = Annotated[bool, typer.Option("--detach", help="Do not wait for the verdicts")]
 
 
 @grade_app.command(_RUNS)
 @in_words
-def grade(ids: Ids, round_: Round = "new", detach: Detach = False, as_json: Json = False) -> None:
+def grade(
+    ids: Ids,
+    round_: Round = "new",
+    plan: Plan = None,
+    primary: Primary = False,
+    detach: Detach = False,
+    as_json: Json = False,
+) -> None:
     """Grade runs again and wait. Exit code 0: every grading reached a score; 3: some did not.
 
     With --json one object per grading and line.
@@ -56,7 +65,7 @@ def grade(ids: Ids, round_: Round = "new", detach: Detach = False, as_json: Json
     if round_ != "new" and not (round_.isascii() and round_.isdecimal() and int(round_) > 0):
         raise typer.BadParameter(f"{round_!r} is neither `new` nor a number above 0")
     number = None if round_ == "new" else int(round_)
-    gradings = asyncio.run(_regrade(ids, number, detach))
+    gradings = asyncio.run(_regrade(ids, {"round": number, "plan": plan, "primary": primary}, detach))
     for grading in gradings if as_json else ():
         emit(grading)
     if not as_json:
@@ -64,9 +73,9 @@ def grade(ids: Ids, round_: Round = "new", detach: Detach = False, as_json: Json
     raise typer.Exit(GRADED if detach or all(g.state == "graded" for g in gradings) else UNGRADED)
 
 
-async def _regrade(ids: Sequence[str], number: int | None, detach: bool) -> list[Grading]:
+async def _regrade(ids: Sequence[str], said: Mapping[str, Any], detach: bool) -> list[Grading]:
     async with AsyncClient() as client:
-        gradings = [g for run_id in ids for g in await client.runs.regrade(run_id, round=number)]
+        gradings = [g for run_id in ids for g in await client.runs.regrade(run_id, **said)]
         note(f"{len(gradings)} gradings of {len(ids)} runs")
         return gradings if detach else await together(lambda g: client.gradings.wait(g.id), gradings, AT_ONCE)
 
