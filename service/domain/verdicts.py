@@ -16,6 +16,8 @@ class VerdictState(StrEnum):
     """The grader itself failed, after its retries. Never a score."""
 
 
+HIDDEN_DETAIL = frozenset({"rubric", "criterion"})
+"""Keys of a criterion's detail that quote hidden assets; for those who may read them."""
 ENDED_VERDICTS = frozenset({VerdictState.GRADED, VerdictState.ABSTAINED, VerdictState.FAILED})
 
 

@@ -130,3 +130,16 @@ async def test_a_run_that_delivered_nothing_yet_takes_none(tenant: Tenant) -> No
     run = await tenant.post("/v1/runs", {"task": task["id"], "agent": agent["id"]})
     problem = await tenant.post(f"/v1/runs/{run['id']}/gradings/jobbench", {"result": file}, 409)
     assert problem["type"].endswith(":run_not_sealed")
+
+
+async def test_texts_of_rubrics_are_shown_to_who_may_see_hidden_assets(tenant: Tenant) -> None:
+    grading_id = await graded(tenant, await sealed(tenant), decided(True, True))
+    [rubric, criterion, *_] = (await tenant.get(f"/v1/gradings/{grading_id}"))["criteria"]
+    assert (rubric["detail"]["rubric"], criterion["detail"]["criterion"]) == ("Totals", "North")
+    headers = await tenant.token("gradings:read")
+    for path, key in ((f"/v1/gradings/{grading_id}", "criteria"), (f"/v1/gradings/{grading_id}/criteria", "data")):
+        answer = await tenant.client.get(path, headers=headers)
+        rows = answer.json()[key]
+        assert [row["passed"] for row in rows] == [True] * 5
+        assert "Totals" not in answer.text
+        assert "North" not in answer.text

@@ -18,6 +18,7 @@ from service.api.rendering import Digest, Timestamp, View, answer, sha256_name
 from service.api.resources.reviews import Review, review_view
 from service.api.resources.tasks import HIDDEN_READ
 from service.domain.errors import Invalid, NotFound
+from service.domain.verdicts import HIDDEN_DETAIL
 from service.lifecycle.estimates import money
 from service.lifecycle.regrading import regrade
 from service.store import criteria, grading_lists, gradings, judge_figures, model_requests, reviews
@@ -39,6 +40,7 @@ class Criterion(View):
     """Why it did not pass, typed by the method."""
     reason: str | None
     detail: dict[str, Any]
+    """The method's own. ``rubric`` and ``criterion``, the hidden texts, are there with ``hidden:read`` only."""
 
 
 class GradingHead(View):
@@ -122,7 +124,7 @@ class RegradeRequest(BaseModel):
 
 def view(row: GradingRow, caller: Caller, beside: Mapping[str, Any] | None = None) -> Grading:
     """``beside``: what other tables say, from :func:`beside`."""
-    criteria = [_criterion(c) for c in row.criteria]
+    criteria = [_criterion(c, caller) for c in row.criteria]
     head = dict(_head(row, caller))
     return Grading(**head, criteria=criteria, criteria_total=row.criteria_total, **(beside or {}))
 
@@ -177,9 +179,11 @@ def _head(row: GradingRow, caller: Caller) -> GradingHead:
     )
 
 
-def _criterion(row: CriterionRow) -> Criterion:
-    names = ("passed", "score", "max_score", "cause", "reason", "detail")
-    return Criterion(id=row.criterion, **{name: getattr(row, name) for name in names})
+def _criterion(row: CriterionRow, caller: Caller) -> Criterion:
+    names = ("passed", "score", "max_score", "cause", "reason")
+    hidden = frozenset[str]() if caller.may(HIDDEN_READ) else HIDDEN_DETAIL
+    detail = {name: value for name, value in row.detail.items() if name not in hidden}
+    return Criterion(id=row.criterion, detail=detail, **{name: getattr(row, name) for name in names})
 
 
 @router.get("/runs/{run_id}/gradings", operation_id="list_gradings", response_model=GradingList)
@@ -243,7 +247,9 @@ async def list_criteria(
         if await gradings.get(tx, caller.project_id, grading_id) is None:
             raise NotFound("not_found")
         found = await criteria.page(tx, grading_id, _position(page.cursor), page.limit, cause=cause, passed=passed)
-    return answer(ListOf[Criterion](data=[_criterion(c) for c in found.items], next=next_link(request, found.next)))
+    return answer(
+        ListOf[Criterion](data=[_criterion(c, caller) for c in found.items], next=next_link(request, found.next))
+    )
 
 
 def _position(cursor: Cursor | None) -> int:

@@ -49,7 +49,9 @@ class RubricChainGrader:
         chain = _Chain(given, settings, prompt, material)
         starts = accumulate((1 + len(r.criteria) for r in rubrics), initial=0)
         decided = await together(chain.decide(r, start) for r, start in zip(rubrics, starts, strict=False))
-        return scoring.verdict(decided, {"reading": settings.reading, "images": len(material.pictures.shown)})
+        unread = sum(file.state == "failed" for file in material.document.files)
+        about = {"reading": settings.reading, "images": len(material.pictures.shown), "unread_files": unread}
+        return scoring.verdict(decided, about)
 
 
 class _Chain:
