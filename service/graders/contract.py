@@ -20,6 +20,9 @@ from service.domain.verdicts import Verdict
 from service.models.messages import Image
 from service.sandboxes.rooms import Rooms
 
+INTEGRITY_UNAVAILABLE = "integrity_unavailable"
+"""Cause of a grading that waits for the integrity report: it is made again before the grading is due again."""
+
 
 class GraderFault(Fault):
     """The method cannot decide, by a fault of ours that a repetition will not cure; ``type`` becomes the cause."""

@@ -14,12 +14,12 @@ import structlog
 from service.domain.errors import Unavailable
 from service.domain.integrity import IntegrityReport
 from service.domain.verdicts import Verdict, VerdictState
-from service.graders.contract import Grader, GraderBusy, GraderFault
+from service.graders.contract import INTEGRITY_UNAVAILABLE, Grader, GraderBusy, GraderFault
 from service.graders.registry import grader_for
 from service.lifecycle.grading_context import GradeContext
 from service.lifecycle.grading_input import input_of
 from service.lifecycle.integrity import report_for_run
-from service.store import grading_jobs, gradings
+from service.store import grading_jobs, gradings, integrity
 from service.store.database import Tx, retrying
 from service.store.rows import GradingRow
 
@@ -86,6 +86,8 @@ async def _put_off(ctx: GradeContext, row: GradingRow, said: PutOff) -> Verdict 
     wait_s = longest * random.uniform(0.8, 1.2)  # noqa: S311 - jitter, not a secret
 
     async def wait(tx: Tx) -> bool:
+        if said.cause == INTEGRITY_UNAVAILABLE:  # whoever asks again wants it made again
+            await integrity.request(tx, row.project_id, row.deliverable_digest, queued=False)
         return await grading_jobs.put_off(tx, row.id, said.cause, wait_s, patience.in_all_s)
 
     waits = await retrying(ctx.db, wait, ctx.database_patience_s)

@@ -13,7 +13,7 @@ from service.domain.integrity import FileReport, IntegrityReport, ProblemType
 from service.domain.tasks import TaskManifest
 from service.domain.verdicts import Verdict, VerdictState
 from service.graders import parsing
-from service.graders.contract import GraderBusy, GraderFault, GradingInput
+from service.graders.contract import INTEGRITY_UNAVAILABLE, GraderBusy, GraderFault, GradingInput
 from service.graders.integrity.naming import any_meant, is_meant, named_files
 from service.graders.integrity.settings import IntegritySettings
 
@@ -43,7 +43,7 @@ class IntegrityGrader:
         if given.task is None:
             raise GraderFault("task_missing", "the method needs the task")
         if given.integrity is None:
-            raise GraderBusy("integrity_unavailable", "the deliverable's integrity report could not be made yet")
+            raise GraderBusy(INTEGRITY_UNAVAILABLE, "the deliverable's integrity report could not be made yet")
         return verdict(settings, given.task, given.entries, given.integrity)
 
 
