@@ -9,6 +9,7 @@ from urllib.parse import quote
 from workstead._async.files import download
 from workstead._async.http import AsyncTransport
 from workstead._async.pages import items_of, pages
+from workstead.models import Operation
 from workstead.models_campaigns import Campaign, CampaignItem, CampaignRater, Preference, RatedItem, Rating
 
 
@@ -76,6 +77,12 @@ class AsyncCampaigns:
     async def hand_back(self, campaign_id: str, assignment_id: str) -> None:
         """Take an item from the rater who has it in hand. Raises NotFound, Conflict (``assignment_over``)."""
         await self._http.json("POST", _path(campaign_id, "assignments", assignment_id, "hand-back"))
+
+    async def ask_models(self, campaign_id: str, *, idempotency_key: str | None = None) -> Operation:
+        """Let the models among the raters rate; wait with ``client.operations.wait``. Raises Conflict."""
+        headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
+        answer = await self._http.json("POST", _path(campaign_id, "ask-models"), headers=headers)
+        return Operation.model_validate(answer)
 
     async def ratings(
         self, campaign_id: str, *, state: str | None = None, limit: int | None = None

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from workstead._sync.files import download
 from workstead._sync.http import SyncTransport
 from workstead._sync.pages import items_of, pages
+from workstead.models import Operation
 from workstead.models_campaigns import Campaign, CampaignItem, CampaignRater, Preference, RatedItem, Rating
 
 
@@ -73,6 +74,12 @@ class SyncCampaigns:
     def hand_back(self, campaign_id: str, assignment_id: str) -> None:
         """Take an item from the rater who has it in hand. Raises NotFound, Conflict (``assignment_over``)."""
         self._http.json("POST", _path(campaign_id, "assignments", assignment_id, "hand-back"))
+
+    def ask_models(self, campaign_id: str, *, idempotency_key: str | None = None) -> Operation:
+        """Let the models among the raters rate; wait with ``client.operations.wait``. Raises Conflict."""
+        headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
+        answer = self._http.json("POST", _path(campaign_id, "ask-models"), headers=headers)
+        return Operation.model_validate(answer)
 
     def ratings(self, campaign_id: str, *, state: str | None = None, limit: int | None = None) -> Iterator[Rating]:
         """Yield assignments with their ratings; ``state``: leased, submitted, skipped, released."""

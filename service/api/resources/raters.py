@@ -19,16 +19,20 @@ from service.api.campaign_view import (
     rater_fields,
     rating_view,
 )
+from service.api.idempotency import Made, once
 from service.api.json_body import StrictRoute
 from service.api.lookups import campaign_or_404
+from service.api.operation_view import Operation, operation_view
 from service.api.pagination import ListOf, Paging, next_link
 from service.api.prefixed import only_known
 from service.api.rendering import View, answer
 from service.domain.campaigns import CampaignState, Form, RaterSpec
 from service.domain.errors import Conflict, Invalid, NotFound
 from service.lifecycle.campaigns import rating
-from service.store import audit
+from service.lifecycle.operations.model_ratings import KIND
+from service.store import audit, operations
 from service.store.campaigns import assignments, campaigns, preferences, raters
+from service.store.database import Tx
 from service.store.rows import Cursor
 from service.store.rows_campaigns import RaterRow
 
@@ -111,6 +115,22 @@ async def hand_back_item(campaign_id: str, assignment_id: str, caller: GradingsW
         detail = {"assignment": assignment_id}
         await audit.record(tx, caller.project_id, caller.token.id, "campaign.hand_back", row.id, detail)
     return answer(HandedBack(id=done.id, state=done.state))
+
+
+@router.post("/{campaign_id}/ask-models", operation_id="ask_model_raters", response_model=Operation, status_code=202)
+async def ask_model_raters(campaign_id: str, request: Request, caller: GradingsWrite, state: State) -> Response:
+    """Let the models among the raters rate what there is for them; answers with the operation. Takes an
+    ``Idempotency-Key``."""
+
+    async def work(tx: Tx) -> Made:
+        row = await campaign_or_404(tx, caller, campaign_id)
+        campaigns.check_open(row)
+        made = await operations.create(tx, caller.project_id, KIND, {"campaign_id": row.id}, unit="ratings")
+        detail = {"operation": made.id}
+        await audit.record(tx, caller.project_id, caller.token.id, "campaign.ask_models", row.id, detail)
+        return Made(operation_view(made), 202, f"/v1/operations/{made.id}")
+
+    return await once(request, state, caller, f"POST /v1/campaigns/{campaign_id}/ask-models", work)
 
 
 @router.get("/{campaign_id}/ratings", operation_id="list_ratings", response_model=ListOf[Rating])

@@ -64,13 +64,19 @@ def _blind(file: EvidenceFile, prefixes: Sequence[str]) -> EvidenceFile:
 async def _material(
     given: GradingInput, settings: PairwiseSettings, source: EvidenceSource, document: EvidenceDocument
 ) -> Material:
+    return await material_of(settings, given.seed, source, document)
+
+
+async def material_of(
+    settings: PairwiseSettings, seed: str, source: EvidenceSource, document: EvidenceDocument
+) -> Material:
     """Half of the room each. Neither comes with an integrity report: there is none of the reference."""
     half = settings.model_copy(update={"evidence_chars": settings.evidence_chars // 2})
     wanted = settings.images != "never" and settings.reading == "full"
     every = await pictures_of(source, document) if wanted else Pictures()
     shown = every.shown[: MOST // 2]
     pictures = Pictures(shown, every.left_out + len(every.shown) - len(shown))
-    return Material(half, given.seed, document, None, pictures)
+    return Material(half, seed, document, None, pictures)
 
 
 def _reference_source(given: GradingInput, files: Sequence[FileRef]) -> EvidenceSource:
