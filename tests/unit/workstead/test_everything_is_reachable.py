@@ -60,6 +60,7 @@ CALLS: dict[str, Call] = {
     "invite_rater": lambda c, _: c.campaigns.invite("cmp_1", "rtr_1"),
     "remove_rater": lambda c, _: c.campaigns.remove_rater("cmp_1", "rtr_1"),
     "hand_back_item": lambda c, _: c.campaigns.hand_back("cmp_1", "asg_1"),
+    "ask_model_raters": lambda c, _: c.campaigns.ask_models("cmp_1"),
     "list_ratings": lambda c, _: c.campaigns.ratings("cmp_1"),
     "list_preferences": lambda c, _: c.campaigns.preferences("cmp_1"),
     "export_campaign": lambda c, folder: c.campaigns.export("cmp_1", folder / "new"),
