@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from service.evidence.extraction.inside.contract import Output
-from service.evidence.extraction.inside.office_pages import embed, show_pages
 from service.evidence.extraction.inside.packages import Node, Package, core_facts, package, related
 from service.evidence.extraction.inside.readers.charts import chart_text
+from service.evidence.extraction.inside.readers.office_pages import embed, show_pages
 
 _MAIN = "ppt/presentation.xml"
 TINY_HUNDREDTHS = 200

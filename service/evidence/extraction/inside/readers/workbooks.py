@@ -5,11 +5,11 @@ that differ; what is hidden; charts; pictures of the pages.
 from pathlib import Path
 
 from service.evidence.extraction.inside.contract import Failed, Output
-from service.evidence.extraction.inside.office_pages import embed, show_pages
 from service.evidence.extraction.inside.packages import core_facts, package
 from service.evidence.extraction.inside.readers.book import Book, Sheet, open_book, volatile
 from service.evidence.extraction.inside.readers.cells import Failure, Value, letters, same, shown
 from service.evidence.extraction.inside.readers.charts import chart_text
+from service.evidence.extraction.inside.readers.office_pages import embed, show_pages
 from service.evidence.extraction.inside.readers.rows import Rows
 from service.evidence.extraction.inside.readers.sheets import Formula, SheetText, read_sheet
 from service.evidence.integrity.checker.findings import Trouble
