@@ -1,7 +1,7 @@
 """Which pictures of a deliverable a question shows: each once, whole files first."""
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from service.domain.evidence import EvidenceDocument, EvidenceImage
@@ -9,8 +9,8 @@ from service.graders.contract import EvidenceSource
 from service.models.messages import Image
 
 MOST = 8
-MOST_BYTES = 4 << 20
-"""Of one picture: what every provider takes."""
+MOST_BYTES, TOTAL_BYTES = 4 << 20, 12 << 20
+"""Of one picture, and of those of one question: what every provider takes."""
 _ORDER = ("file", "embedded", "output", "page", "frame")
 
 
@@ -31,9 +31,18 @@ class Pictures:
 async def pictures_of(source: EvidenceSource, document: EvidenceDocument) -> Pictures:
     """Return up to eight pictures. Raises GraderFault ``evidence_missing``, GraderBusy."""
     distinct = list(_distinct(document))
-    fitting = [(i, image) for i, image in distinct if image.size_bytes <= MOST_BYTES][:MOST]
-    shown = [Picture(i, image.label, await _read(source, image)) for i, image in fitting]
+    shown = [Picture(i, image.label, await _read(source, image)) for i, image in _fitting(distinct)]
     return Pictures(tuple(shown), len(distinct) - len(shown))
+
+
+def _fitting(found: Sequence[tuple[int, EvidenceImage]]) -> list[tuple[int, EvidenceImage]]:
+    taken: list[tuple[int, EvidenceImage]] = []
+    total = 0
+    for i, image in found:
+        if len(taken) < MOST and image.size_bytes <= min(MOST_BYTES, TOTAL_BYTES - total):
+            taken.append((i, image))
+            total += image.size_bytes
+    return taken
 
 
 def _distinct(document: EvidenceDocument) -> Iterator[tuple[int, EvidenceImage]]:

@@ -55,7 +55,7 @@ def _question(prompt: Prompt, material: Material, rubric: Rubric, task: str | No
             nonce=fence.nonce, count=len(rubric.criteria), control=_CONTROL_FORMAT if control else ""
         ),
     }
-    asked = "" if task is None else f"What was asked for:\n\n{fence.block('task', task[:TASK_CHARS])}\n\n"
+    asked = "" if task is None else f"What was asked for:\n\n{fence.block('task', task)}\n\n"
     return prompt.question(system, {"task": asked, "delivered": shown.text_for(fence)}, shown.images)
 
 

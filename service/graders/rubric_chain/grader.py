@@ -13,6 +13,7 @@ from service.domain.tasks import TaskManifest
 from service.domain.verdicts import Verdict
 from service.graders import parsing
 from service.graders.contract import GradingInput
+from service.graders.judging.fencing import harmless
 from service.graders.judging.panel import Asking, judges_of, together, votes_of
 from service.graders.judging.prompts import Prompt, Shelf
 from service.graders.judging.showing import Material, evidence_of, material_of, nothing_delivered
@@ -57,8 +58,8 @@ class RubricChainGrader:
 class _Chain:
     def __init__(self, given: GradingInput, settings: RubricChainSettings, prompt: Prompt, material: Material) -> None:
         self._given, self._settings, self._prompt, self._material = given, settings, prompt, material
-        task = given.task
-        self._task = task.instruction if task is not None and settings.show_task else None
+        task = given.task if settings.show_task else None
+        self._task = None if task is None else harmless(task.instruction[: asking.TASK_CHARS])
 
     async def decide(self, rubric: Rubric, start: int) -> Decided:
         def ask(_: JudgeSpec, n: int) -> Asking:
