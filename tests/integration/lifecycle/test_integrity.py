@@ -36,7 +36,7 @@ class NoRoom:
 
     @asynccontextmanager
     async def open(
-        self, environment: str, limits: Limits, *, in_memory: bool = False, runs_code: bool = False
+        self, environment: str, limits: Limits, *, in_memory: bool = False, runs_code: bool = False, **_: Any
     ) -> AsyncGenerator[Sandbox]:
         self.asked += 1
         if self.error is None:
