@@ -1,6 +1,6 @@
 """The routes of the pages."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,9 +18,11 @@ from service.domain.errors import Expected, Invalid
 from service.domain.run_states import Phase, StopMode
 from service.lifecycle.stop import stop
 from service.lifecycle.surfaces import has_screen
-from service.store import artifacts, attempts, audit, gradings, integrity, queue_places, runs
+from service.store import artifacts, attempts, audit, gradings, integrity, judge_figures, queue_places, reviews, runs
 from service.store.database import Tx
+from service.store.judge_figures import JudgeSaid
 from service.store.rows import RunFilter, RunRow
+from service.store.rows_grading import ReviewRow
 
 router = APIRouter(include_in_schema=False)
 PER_PAGE = 50
@@ -130,9 +132,17 @@ async def _holds(tx: Tx, rows: Sequence[RunRow]) -> dict[str, dict[str, Any]]:
     return {row.id: row.hold for row in rows if row.hold is not None} | queued
 
 
+def _by_grading(rows: Iterable[ReviewRow | JudgeSaid]) -> dict[str, list[ReviewRow | JudgeSaid]]:
+    found: dict[str, list[ReviewRow | JudgeSaid]] = {}
+    for row in rows:
+        found.setdefault(row.grading_id, []).append(row)
+    return found
+
+
 async def _of_run(tx: Tx, run: RunRow, visitor: Visitor) -> dict[str, Any]:
     entries = await artifacts.list(tx, run.id, 0, SHOWN_ARTIFACTS)
-    may_grade = visitor.may("gradings:read")
+    graded = await gradings.list_for_run(tx, run.id) if visitor.may("gradings:read") else []
+    ids = [row.id for row in graded]
     checked = await integrity.find(tx, run.project_id, run.deliverable_digest) if run.deliverable_digest else None
     return {
         "run": run,
@@ -144,7 +154,9 @@ async def _of_run(tx: Tx, run: RunRow, visitor: Visitor) -> dict[str, Any]:
         "more_artifacts": entries.next is not None,
         "checked": checked,
         "integrity": checked.report.by_path() if checked and checked.report else {},
-        "gradings": await gradings.list_for_run(tx, run.id) if may_grade else [],
+        "gradings": sorted(graded, key=lambda row: row.plan == run.plan),
+        "reviews": _by_grading(await reviews.standing(tx, ids)),
+        "judges": _by_grading(await judge_figures.panels(tx, ids)),
         "may_stop": visitor.may("runs:write") and run.phase is not Phase.DONE,
         "screen": await has_screen(tx, run),
         "may_work": visitor.may("runs:drive") and run.driver is Driver.PERSON,

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Float, cast, func, select
 
 from service.domain.evidence import EvidenceState
+from service.domain.judging import VoteState
 from service.store.database import Tx
 from service.store.tables import gradings
 from service.store.tables_grading import evidence_documents, votes
@@ -37,6 +38,17 @@ class JudgeVotes:
     output_sd: float
     """0 for a single vote."""
     took_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSaid:
+    """One judge in one grading."""
+
+    grading_id: str
+    judge: str
+    votes: int
+    invalid: int
+    """Of them, no opinion."""
 
 
 async def by_run(tx: Tx, project_id: str, method: str, run_ids: Collection[str]) -> dict[str, RunVotes]:
@@ -85,11 +97,13 @@ async def of_judge(tx: Tx, project_id: str, method: str, model: str | None) -> J
     )
 
 
-async def vote_counts(tx: Tx, grading_ids: Sequence[str]) -> dict[str, int]:
-    """Return how many votes each grading has, if any. The caller checked the project."""
+async def panels(tx: Tx, grading_ids: Sequence[str]) -> list[JudgeSaid]:
+    """Return how many votes each judge gave in these gradings, by judge. The caller checked the project."""
     v = votes.c
-    query = select(v.grading_id, func.count()).where(v.grading_id.in_(list(grading_ids))).group_by(v.grading_id)
-    return {grading_id: int(n) for grading_id, n in await tx.execute(query)}
+    invalid = func.count().filter(v.state == VoteState.INVALID)
+    query = select(v.grading_id, v.judge, func.count(), invalid).where(v.grading_id.in_(list(grading_ids)))
+    rows = await tx.execute(query.group_by(v.grading_id, v.judge).order_by(v.judge))
+    return [JudgeSaid(*row) for row in rows]
 
 
 async def evidence_sizes(tx: Tx, project_id: str, version: str, digests: Collection[str]) -> dict[str, int]:

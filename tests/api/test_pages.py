@@ -13,6 +13,7 @@ from service.dashboard.visitor import Dashboard
 from service.domain.run_states import Phase
 from service.store import runs
 from tests.api.helpers import BASE, Tenant, file_entry
+from tests.api.test_votes import judged
 
 HERE = {"Origin": BASE}
 
@@ -116,3 +117,17 @@ async def test_a_run_that_waits_says_why_on_its_page_and_in_the_list(tenant: Ten
     page = (await pages.get(f"/runs/{run['id']}")).text
     assert "held: &lt;i&gt;held&lt;/i&gt; by hand" in page
     assert "· place " not in page
+
+
+async def test_a_verdict_shows_its_plan_its_judges_and_what_people_say(
+    tenant: Tenant, pages: httpx.AsyncClient
+) -> None:
+    grading = await tenant.get(f"/v1/gradings/{await judged(tenant)}")
+    path = f"/v1/gradings/{grading['id']}"
+    await tenant.post(f"{path}/override", {"score": 4, "reason": "All <b>there</b>.", "author": "Ada\u202e"})
+    await tenant.post(f"{path}/contest", {"reason": "Is it?"})
+    await log_in(pages, tenant.secret)
+    text = (await pages.get(f"/runs/{grading['run_id']}")).text
+    for shown in ("plan task@1, round 1", "acme/one#12345678: 3 votes", "2 / 4", "4 / 4", "Contested by tok_", "Is it?"):
+        assert shown in text
+    assert "by Ada⟨U+202E⟩: All &lt;b&gt;there&lt;/b&gt;." in text

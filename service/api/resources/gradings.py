@@ -132,7 +132,7 @@ def view(row: GradingRow, caller: Caller, beside: Mapping[str, Any] | None = Non
 async def beside(tx: Tx, caller: Caller, rows: Sequence[GradingRow]) -> dict[str, dict[str, Any]]:
     """Return votes, reviews and cost of each grading."""
     ids = [row.id for row in rows]
-    counts = await judge_figures.vote_counts(tx, ids)
+    panels = await judge_figures.panels(tx, ids)
     standing = await reviews.standing(tx, ids)
     costs = await model_requests.cost_of(tx, caller.project_id, ids)
     found: dict[str, dict[str, Any]] = {}
@@ -140,7 +140,7 @@ async def beside(tx: Tx, caller: Caller, rows: Sequence[GradingRow]) -> dict[str
         cost, own = costs.get(id_), [r for r in standing if r.grading_id == id_]
         overrides = [r for r in own if r.kind == reviews.OVERRIDE]
         found[id_] = {
-            "votes_total": counts.get(id_, 0),
+            "votes_total": sum(said.votes for said in panels if said.grading_id == id_),
             "override": review_view(overrides[-1]) if overrides else None,
             "contests": len(own) - len(overrides),
             "cost_usd": None if cost is None or cost.usd is None or cost.unknown else money(cost.usd),
