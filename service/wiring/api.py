@@ -12,10 +12,11 @@ from service.api.bridge import BridgeClient
 from service.api.rate_limits import Rates
 from service.api.server import uvicorn_config
 from service.api.state import ApiConfig, ApiState
+from service.dashboard.app import install
 from service.settings import Settings
 from service.store.blobs import BlobStore
 from service.store.secret_box import SecretBox
-from service.wiring.pages import install_pages
+from service.wiring.pages import dashboard_for
 from service.wiring.process import crash_points, database, run_process
 from service.workers.webhooks import Sending, WebhookSender
 
@@ -45,7 +46,7 @@ async def _api(settings: Settings, stack: AsyncExitStack) -> None:
         bridge=BridgeClient(settings.bridge.secret),
     )  # fmt: skip
     app = create_app(state)
-    install_pages(app, state)
+    install(app, dashboard_for(state))
     server = uvicorn.Server(uvicorn_config(app, settings.api.host, settings.api.port))
     sender = WebhookSender(db, notifications, box, Sending(**settings.webhooks.model_dump()))
     await _serve_and_send(server, sender)

@@ -8,11 +8,12 @@ from playwright.async_api import Browser, Page, async_playwright
 
 from service.api.app import create_app
 from service.api.state import ApiConfig, ApiState
+from service.dashboard.app import install
 from service.store.blobs import BlobStore
 from service.store.database import Database
 from service.store.notifications import Notifications
 from service.store.secret_box import SecretBox
-from service.wiring.pages import install_pages
+from service.wiring.pages import dashboard_for
 from tests.api.conftest import quiet_logs
 from tests.api.helpers import Tenant, make_tenant, served
 from tests.browser.heard import Heard, Hearing
@@ -57,7 +58,7 @@ async def site(
             db, notifications, blobs, ApiConfig(public_url=SITE, preview_origin=preview_origin), secrets=box
         )
         app = create_app(state)
-        install_pages(app, state)
+        install(app, dashboard_for(state))
         app.add_middleware(Hearing, heard=heard)
         sock = namespace.listen(PORT)
         async with make_tenant(state, app, "alpha") as tenant, served(app, sock):
