@@ -48,7 +48,7 @@ def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Office]:
 
 
 def convert(office: Office, folder: Path, name: str, seconds: float = 30) -> str:
-    scratch = folder / f"scratch-{name}"
+    scratch = folder / f"scratch-{name.replace('/', '-')}"
     scratch.mkdir(exist_ok=True)
     return office.convert(
         folder / name, "pdf", Output("docx", "docx", scratch, CAPS, None, time.monotonic() + seconds)
@@ -101,11 +101,19 @@ def test_it_is_not_started_for_ever(office: Office, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(office_server, "MOST_STARTS", 2)
     office.start()
     errors: list[str] = []
-    for _ in range(4):
+    for number in range(4):
         with pytest.raises(Failed) as failed:
-            convert(office, tmp_path, "die")
+            convert(office, tmp_path, f"{number}/die")
         errors.append(failed.value.error)
     assert errors == ["cannot_open", "cannot_open", "office_unavailable", "office_unavailable"]
+
+
+def test_a_document_that_it_did_not_manage_is_not_put_before_it_again(office: Office, tmp_path: Path) -> None:
+    office.start()
+    for _ in range(3):
+        with pytest.raises(Failed, match="did not survive it"):
+            convert(office, tmp_path, "die")
+    assert convert(office, tmp_path, "a") == "profile2"
 
 
 def test_whoever_waits_too_long_leaves_and_an_end_ends_all(

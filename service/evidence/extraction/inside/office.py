@@ -16,6 +16,8 @@ from typing import Any
 from service.evidence.extraction.inside.contract import Failed, Output
 from service.evidence.extraction.inside.office_server import LINE, serve
 
+RESERVE_S = 5.0
+"""Of a reader's time, for what it says afterwards."""
 _WAITING = 64
 _ERRORS = frozenset({"cannot_open", "timeout", "encrypted", "office_unavailable"})
 
@@ -27,6 +29,8 @@ class Office:
         self._folder = folder.resolve()
         self._socket = str(self._folder / "socket")
         self._pid: int | None = None
+        self._hopeless: dict[Path, Failed] = {}
+        """Of this process: each reader has one."""
 
     def start(self) -> None:
         """Start the server and, in it, the office program; return at once."""
@@ -54,7 +58,12 @@ class Office:
         self._pid = None
 
     def convert(self, path: Path, to: str, out: Output) -> Path:
-        """See contract.Converter. ``recalculated`` is xlsx with every formula's value found anew."""
+        """See contract.Converter. ``recalculated`` is xlsx with every formula's value found anew.
+
+        A document that the office program did not manage is not put before it again.
+        """
+        if path in self._hopeless:
+            raise self._hopeless[path]
         target = out.scratch.resolve() / f"{to}.{'xlsx' if to == 'recalculated' else to}"
         question = {
             "path": str(path.resolve()),
@@ -63,10 +72,12 @@ class Office:
             "target": str(target),
             "pages": out.caps.pages,
         }
-        answer = self._asked(question, max(1.0, out.left_s))
+        answer = self._asked(question, max(1.0, out.left_s - RESERVE_S))
         if not answer.get("done"):
             error = str(answer.get("error"))
-            raise Failed(error if error in _ERRORS else "cannot_open", str(answer.get("detail", ""))[:300])
+            detail = str(answer.get("detail", ""))[:300]
+            self._hopeless[path] = Failed(error if error in _ERRORS else "cannot_open", detail)
+            raise self._hopeless[path]
         if not target.is_file():
             raise Failed("cannot_open", "the office program wrote nothing")
         return target

@@ -15,7 +15,7 @@ from service.evidence.extraction.inside.office_driver import drive
 LINE = 65536
 """Most bytes of a question or an answer."""
 START_S = 60.0
-CONVERT_S = 30.0
+CONVERT_S = 45.0
 """For one question, once it is its turn."""
 MOST_STARTS = 20
 """In one room: a document that kills the program costs the others seconds."""

@@ -129,6 +129,15 @@ class Package:
         with self._open(name) as file:
             return file.read(MAX_PICTURE)
 
+    def main(self, usual: str) -> str:
+        """Return the part that the package names as its document; most writers call it ``usual``."""
+        listed = self.tree_of("_rels/.rels")
+        for one in listed.children if listed else ():
+            target = one.get("Target").lstrip("/")
+            if one.get("Type").endswith("/officeDocument") and target in self.names:
+                return target
+        return usual
+
     def relations(self, name: str) -> dict[str, tuple[str, str]]:
         """Return {id: (last word of the type, part or external address)} of a part."""
         folder, base = posixpath.split(name)
@@ -186,6 +195,11 @@ def whole() -> Generator[None]:
         if trouble.type != "truncated":
             raise
         raise Failed("cannot_open", f"truncated: {trouble.detail}") from trouble
+
+
+def enclosed(document: Package) -> str:
+    """Return the names of files of any kind that the document carries along."""
+    return "\n".join(sorted(name for name in document.names if "/embeddings/" in name or "/activeX/" in name))
 
 
 def core_facts(document: Package, *, is_converted: bool = False) -> str:

@@ -60,8 +60,8 @@ def volatile(formula: str) -> str | None:
 
 def open_book(document: Package) -> Book:
     """Raises Failed, Trouble."""
-    top = document.tree(MAIN)
-    relations = document.relations(MAIN)
+    main = document.main(MAIN)
+    top, relations = document.tree(main), document.relations(main)
     book = Book(document)
     for one in top.all("sheet"):
         word, part = relations.get(related(one.attributes), ("", ""))
@@ -70,9 +70,9 @@ def open_book(document: Package) -> Book:
     properties = top.child("workbookPr")
     book.since_1904 = properties is not None and properties.get("date1904") in ("1", "true")
     book.names = [f"{one.get('name')} = {one.text[:500]}" for one in top.all("definedName")]
-    for part in document.related(MAIN, "sharedStrings"):
+    for part in document.related(main, "sharedStrings"):
         book.strings = _strings(document, part)
-    for part in document.related(MAIN, "styles"):
+    for part in document.related(main, "styles"):
         book.looks = _looks(document.tree(part))
     return book
 

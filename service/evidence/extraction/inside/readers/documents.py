@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from service.evidence.extraction.inside.contract import Output
-from service.evidence.extraction.inside.packages import Node, Package, core_facts, package, related
+from service.evidence.extraction.inside.packages import Node, Package, core_facts, enclosed, package, related
 from service.evidence.extraction.inside.readers.office_pages import embed, show_pages
 from service.evidence.extraction.inside.readers.runs import Styles
 
@@ -26,18 +26,20 @@ def read_document(path: Path, original: Path, out: Output) -> None:
     """``original``: the file as it came, which the office program prints; ``path`` is it as docx."""
     with package(path) as document:
         text = DocumentText(document)
-        out.part("text", "", text.of(_MAIN))
+        main = document.main(_MAIN)
+        out.part("text", "", text.of(main))
         for label, kind in (
             ("headers", "header"),
             ("footers", "footer"),
             ("footnotes", "footnotes"),
             ("endnotes", "endnotes"),
         ):
-            out.part("text", label, "\n".join(filter(str.strip, (text.of(p) for p in document.related(_MAIN, kind)))))
-        comments = [text.of(p) for p in document.related(_MAIN, "comments")]
+            out.part("text", label, "\n".join(filter(str.strip, (text.of(p) for p in document.related(main, kind)))))
+        comments = [text.of(p) for p in document.related(main, "comments")]
         out.part("hidden", "comments", "\n".join(comments))
         out.part("hidden", "text that a reader does not see", "\n".join(text.hidden))
         out.part("hidden", "alternative texts", "\n".join(text.alternative))
+        out.part("listing", "files inside", enclosed(document))
         out.part("metadata", "", core_facts(document, is_converted=path != original))
         out.fact("paragraphs", text.paragraphs)
         if text.changes:
@@ -61,7 +63,8 @@ class DocumentText:
 
     def __init__(self, document: Package) -> None:
         self._document = document
-        self._styles = Styles(document.tree_of("word/styles.xml"))
+        styles = document.related(document.main(_MAIN), "styles")
+        self._styles = Styles(document.tree_of(styles[0] if styles else "word/styles.xml"))
         self.hidden: list[str] = []
         self.alternative: list[str] = []
         self.pictures: list[str] = []

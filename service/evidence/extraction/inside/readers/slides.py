@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from service.evidence.extraction.inside.contract import Output
-from service.evidence.extraction.inside.packages import Node, Package, core_facts, package, related
+from service.evidence.extraction.inside.packages import Node, Package, core_facts, enclosed, package, related
 from service.evidence.extraction.inside.readers.charts import chart_text
 from service.evidence.extraction.inside.readers.office_pages import embed, show_pages
 
@@ -21,8 +21,8 @@ def read_pptx(path: Path, out: Output) -> None:
 def read_presentation(path: Path, original: Path, out: Output) -> None:
     """``original``: the file as it came, which the office program prints; ``path`` is it as pptx."""
     with package(path) as document:
-        top = document.tree(_MAIN)
-        relations = document.relations(_MAIN)
+        main = document.main(_MAIN)
+        top, relations = document.tree(main), document.relations(main)
         listed = [relations.get(related(one.attributes), ("", ""))[1] for one in top.all("sldId")]
         names = [name for name in listed if name in document.names]
         if len(names) < len(listed):
@@ -32,6 +32,7 @@ def read_presentation(path: Path, original: Path, out: Output) -> None:
         for number, name in enumerate(names, 1):
             pictures += _slide(document, name, number, _size(size), out)
         out.fact("slides", len(names))
+        out.part("listing", "files inside", enclosed(document))
         out.part("metadata", "", core_facts(document, is_converted=path != original))
         embed(document, pictures, out)
     show_pages(original, out)

@@ -5,7 +5,7 @@ that differ; what is hidden; charts; pictures of the pages.
 from pathlib import Path
 
 from service.evidence.extraction.inside.contract import Failed, Output
-from service.evidence.extraction.inside.packages import core_facts, package
+from service.evidence.extraction.inside.packages import core_facts, enclosed, package
 from service.evidence.extraction.inside.readers.book import Book, Sheet, open_book, volatile
 from service.evidence.extraction.inside.readers.cells import Failure, Value, letters, same, shown
 from service.evidence.extraction.inside.readers.charts import chart_text
@@ -41,6 +41,7 @@ def read_workbook(path: Path, original: Path, out: Output) -> None:
             _beside(book, sheet, said, out)
         out.fact("sheets", len(book.sheets))
         out.part("metadata", "defined names", "\n".join(book.names))
+        out.part("listing", "files inside", enclosed(document))
         out.part("metadata", "", core_facts(document, is_converted=path != original))
         embed(document, [name for name in sorted(document.names) if name.startswith("xl/media/")], out)
     show_pages(original, out)
