@@ -49,7 +49,7 @@ class Turns:
             if turn.done() and not turn.cancelled():  # the place came together with the cancellation
                 self._busy -= 1
                 lane.busy -= 1
-            else:
+            elif turn in lane.waiting:
                 lane.waiting.remove(turn)
             self._serve()
             raise
@@ -78,6 +78,8 @@ class Turns:
             if sum(lane.busy for lane in lanes.values()) >= self._per_project:
                 continue
             for model, lane in lanes.items():
+                while lane.waiting and lane.waiting[0].done():  # it gave up, and has not been here to say so
+                    lane.waiting.popleft()
                 if lane.waiting and lane.busy < lane.most:
                     return project_id, model, lane
         return None
