@@ -38,7 +38,9 @@ async def withdraw(tx: Tx, project_id: str, review_id: str) -> ReviewRow:
     found = await reviews.get(tx, project_id, review_id)
     if found is None:
         raise NotFound("not_found")
-    grading = await _ended(tx, project_id, found.grading_id)
+    await lock_run(tx, found.run_id)
+    grading = await gradings.get(tx, project_id, found.grading_id)
+    assert grading is not None, "reviews go with their gradings"
     made = await reviews.withdraw(tx, review_id)
     if found.kind == reviews.OVERRIDE and found.withdrawn_at is None:
         await _say(tx, grading, made)

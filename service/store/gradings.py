@@ -108,16 +108,16 @@ async def claim_start(tx: Tx, grading_id: str) -> GradingRow | None:
     grading = await _locked(tx, grading_id)
     if grading is None or grading["state"] in ENDED_VERDICTS:
         return None
-    waits = grading["not_before"]
-    if waits is not None and waits > (await clock.now(tx)):
+    due = grading["not_before"]
+    if due is not None and due > (await clock.now(tx)):
         return None
     started = func.coalesce(gradings.c.started_at, func.clock_timestamp())
     values = {"state": VerdictState.GRADING, "tries": gradings.c.tries + 1, "started_at": started, "not_before": None}
     query = gradings.update().where(gradings.c.id == grading_id).values(values).returning(gradings)
     row = (await tx.execute(query)).mappings().one()
     if row["primary"]:
-        pending = runs.c.verdict_state == VerdictState.PENDING
-        changed = await tx.execute(runs.update().where(runs.c.id == row["run_id"], pending).values(_GRADING))
+        waits = (runs.c.plan == row["plan"], runs.c.verdict_state == VerdictState.PENDING)
+        changed = await tx.execute(runs.update().where(runs.c.id == row["run_id"], *waits).values(_GRADING))
         if changed.rowcount:
             await notify(tx, RUNS, row["run_id"])
     return GradingRow.of(row)
