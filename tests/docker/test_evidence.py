@@ -135,6 +135,18 @@ async def test_each_kind_says_what_is_in_it(rooms: EngineRooms, tmp_path: Path) 
             assert "Comment" not in opened.info
 
 
+def _memory(name: str) -> int:
+    """Return bytes of this process."""
+    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(lines[name].split()[0]) << 10
+
+
+def _resting() -> int:
+    """Return this process's bytes, and let its peak begin anew there."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return _memory("VmRSS")
+
+
 @pytest.mark.fault(71)
 async def test_bombs_fail_cleanly_beside_sound_files(rooms: EngineRooms, tmp_path: Path) -> None:
     laughs = made.laughs()
@@ -145,9 +157,10 @@ async def test_bombs_fail_cleanly_beside_sound_files(rooms: EngineRooms, tmp_pat
         "deep.html": b"<div>" * 200_000 + b"bottom", "note.txt": b"sound", "page.pdf": made.printed("BT /F1 12 Tf 10 150 Td (Sound) Tj ET"),
         "inlined.html": b'<img src="data:image/png;base64,%s"><p>words</p>' % b64encode(made.pixel_flood()),
     }  # fmt: skip
-    started = time.monotonic()
+    before, started = _resting(), time.monotonic()
     found = await extracted(rooms, tmp_path, files)
     assert time.monotonic() - started < 100
+    assert _memory("VmHWM") - before < 150 << 20
     bombs = {f.path.rpartition("/")[2] for f in found.document.files if f.error == "bomb"}
     assert bombs == {"flood.png", "laughs.xml", "laughs.svg", "flat.zip", "bomb.gz", "deep.json"}
     assert {f.state for f in found.document.files if f.error is None} == {"extracted"}
