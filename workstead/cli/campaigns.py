@@ -122,6 +122,14 @@ def remove_rater(campaign: CampaignId, rater: RaterId) -> None:
     line(f"{gone.pseudonym}: removed, {gone.handed_back} items handed back")
 
 
+@campaigns_app.command("ask-models")
+@in_words
+def ask_models(campaign: CampaignId) -> None:
+    """Let the models among the raters rate what there is for them; `workstead operations show` says how it goes."""
+    with Client() as client:
+        line(client.campaigns.ask_models(campaign).id)
+
+
 @campaigns_app.command("scan")
 @in_words
 def scan(campaign: CampaignId) -> None:
