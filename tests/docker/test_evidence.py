@@ -152,7 +152,8 @@ async def test_bombs_fail_cleanly_beside_sound_files(rooms: EngineRooms, tmp_pat
     laughs = made.laughs()
     files = {
         "flood.png": made.pixel_flood(), "laughs.xml": laughs, "laughs.svg": laughs.replace(b"<x>", b"<svg>").replace(b"</x>", b"</svg>"),
-        "flat.zip": made.packed({"x": bytes(100 << 20)}), "bomb.gz": made.gzip_bomb(), "deep.json": b"[" * 1_000_000,
+        "flat.zip": made.packed({"x": bytes(100 << 20)}), "bomb.gz": made.gzip_bomb(), "deep.docx": made.zip_bomb(),
+        "flat.docx": made.packed({"word/document.xml": b" " * (100 << 20), "[Content_Types].xml": b"<Types/>"}), "deep.json": b"[" * 1_000_000,
         "wide.csv": b"1," * 1_000_000 + b"1\n", "long.csv": b"".join(b"row %d,%d\n" % (n, n) for n in range(300_000)),
         "deep.html": b"<div>" * 200_000 + b"bottom", "note.txt": b"sound", "page.pdf": made.printed("BT /F1 12 Tf 10 150 Td (Sound) Tj ET"),
         "inlined.html": b'<img src="data:image/png;base64,%s"><p>words</p>' % b64encode(made.pixel_flood()),
@@ -162,7 +163,11 @@ async def test_bombs_fail_cleanly_beside_sound_files(rooms: EngineRooms, tmp_pat
     assert time.monotonic() - started < 100
     assert _memory("VmHWM") - before < 150 << 20
     bombs = {f.path.rpartition("/")[2] for f in found.document.files if f.error == "bomb"}
-    assert bombs == {"flood.png", "laughs.xml", "laughs.svg", "flat.zip", "bomb.gz", "deep.json"}
+    assert bombs == {"flood.png", "laughs.xml", "laughs.svg", "flat.zip", "flat.docx", "bomb.gz", "deep.json"}
+    assert (found["deep.docx"].state, found["deep.docx"].error) == (
+        "failed",
+        "cannot_open",
+    )  # nobody opens the inner ones
     assert {f.state for f in found.document.files if f.error is None} == {"extracted"}
     assert "sound" in found.text("note.txt")
     assert "Sound" in found.text("page.pdf")
