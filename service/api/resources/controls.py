@@ -1,5 +1,7 @@
 """``/v1/controls``: altered-work controls of runs, made and graded with one call, and what graders made of them."""
 
+import asyncio
+
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
@@ -11,7 +13,7 @@ from service.api.rendering import View, answer
 from service.domain.controls import ControlsRequest, ControlsSpec
 from service.domain.errors import NotFound
 from service.lifecycle.controls.choosing import chosen
-from service.lifecycle.controls.figures import UNFINISHED, KindFigures, Side, figures
+from service.lifecycle.controls.figures import UNFINISHED, KindFigures, Side, figures, seen
 from service.lifecycle.operations.controls import KIND
 from service.store import audit, operations
 from service.store.database import Tx
@@ -98,8 +100,8 @@ async def get_controls(operation_id: str, caller: GradingsRead, state: State) ->
         if row is None or row.kind != KIND:
             raise NotFound("not_found")
         spec = ControlsSpec.model_validate(row.spec)
-        found = await figures(tx, caller.project_id, spec)
-    return answer(_view(row, spec, found))
+        at = await seen(tx, caller.project_id, spec)
+    return answer(_view(row, spec, await asyncio.to_thread(figures, spec, at)))
 
 
 def _view(row: OperationRow, spec: ControlsSpec, found: list[KindFigures]) -> Controls:

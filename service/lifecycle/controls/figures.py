@@ -42,11 +42,25 @@ class KindFigures:
     """Of acceptance, altered minus original."""
 
 
-async def figures(tx: Tx, project_id: str, spec: ControlsSpec) -> list[KindFigures]:
-    """Return the figures as far as the gradings are, by kind in the order asked for."""
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The controls that there are and what is said of them and of their originals."""
+
+    controls: Mapping[tuple[str, ControlKind], str]
+    """(Original, kind) → run."""
+    said: Mapping[str, Said]
+    """By run; without those that nothing grades."""
+
+
+async def seen(tx: Tx, project_id: str, spec: ControlsSpec) -> Seen:
     found = await controls.found(tx, project_id, spec.originals, spec.kinds, spec.seed)
-    said = await _verdicts(tx, project_id, spec, found)
-    return [_of_kind(kind, spec, {of: run for (of, k), run in found.items() if k is kind}, said) for kind in spec.kinds]
+    return Seen(found, await _verdicts(tx, project_id, spec, found))
+
+
+def figures(spec: ControlsSpec, at: Seen) -> list[KindFigures]:
+    """Return the figures as far as the gradings are, by kind in the order asked for. Takes up to seconds."""
+    of_kind = {kind: {of: run for (of, k), run in at.controls.items() if k is kind} for kind in spec.kinds}
+    return [_of_kind(kind, spec, found, at.said) for kind, found in of_kind.items()]
 
 
 async def _verdicts(

@@ -8,7 +8,7 @@ import pytest
 from service.domain.controls import ControlKind, ControlsSpec
 from service.domain.grading_plans import PlanGrader, PlanSpec
 from service.domain.run_states import Flag
-from service.lifecycle.controls.figures import KindFigures, figures
+from service.lifecycle.controls.figures import KindFigures, figures, seen
 from service.lifecycle.operations.contract import OperationContext
 from service.lifecycle.operations.perform import perform
 from service.lifecycle.plans import make_plan
@@ -47,7 +47,8 @@ async def controls(stage: Stage, *of: str, **fields: Any) -> tuple[OperationRow,
 
 async def figures_of(stage: Stage, spec: ControlsSpec) -> dict[ControlKind, KindFigures]:
     async with stage.db.reading() as tx:
-        return {f.kind: f for f in await figures(tx, stage.project.id, spec)}
+        at = await seen(tx, stage.project.id, spec)
+    return {f.kind: f for f in figures(spec, at)}
 
 
 async def flagged(stage: Stage) -> list[RunRow]:
