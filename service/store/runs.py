@@ -12,7 +12,7 @@ from service.domain.errors import Conflict, Invalid, NotFound
 from service.domain.events import EventType
 from service.domain.ids import new_id
 from service.domain.run_states import EndedBecause, Flag, Outcome, Phase, StopMode
-from service.store import evidence, integrity, listing
+from service.store import evidence, integrity, listing, votes
 from service.store.blob_refs import drop_refs
 from service.store.database import Tx
 from service.store.fences import lock_run
@@ -178,6 +178,7 @@ async def delete(tx: Tx, run_id: str) -> None:
         raise Conflict("run_not_ended", "only runs that are done can be deleted; stop it first")
     for kind in _OWNED_REFS:
         await drop_refs(tx, kind, run_id)
+    await votes.drop_blobs_of_run(tx, run_id)
     await tx.execute(run_events.delete().where(run_events.c.run_id == run_id))
     await tx.execute(tokens.delete().where(tokens.c.run_id == run_id))
     await tx.execute(runs.delete().where(runs.c.id == run_id))

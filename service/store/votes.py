@@ -10,14 +10,16 @@ from service.domain.cleaning import clean_json
 from service.domain.errors import Invalid
 from service.domain.judging import Vote, VoteState
 from service.domain.models import TokenUsage
-from service.store import blob_refs
+from service.store.blob_refs import add_refs_of_many
 from service.store.database import Tx
 from service.store.many_rows import arrays_of, insert_of_many
 from service.store.paging import MAX_LIMIT
+from service.store.request_bodies import OWNER as BODIES
 from service.store.rows import Cursor, Slice
 from service.store.rows_grading import VoteRow
-from service.store.tables import gradings
+from service.store.tables import blob_refs, gradings
 from service.store.tables_grading import votes
+from service.store.tables_models import model_requests
 
 OWNER = "grading"
 """Owner of the blobs of what judges were asked: its id is the grading's."""
@@ -93,7 +95,7 @@ async def _own(tx: Tx, new: Sequence[NewVote]) -> None:
         for one in new:
             if one.project_id == project_id:
                 owners.setdefault(one.grading_id, {}).update(one.blobs)
-        await blob_refs.add_refs_of_many(tx, project_id, OWNER, owners)
+        await add_refs_of_many(tx, project_id, OWNER, owners)
 
 
 async def get(tx: Tx, grading_id: str, judge: str, item: str, n: int) -> VoteRow | None:
@@ -108,6 +110,15 @@ async def drop_invalid(tx: Tx, grading_ids: Sequence[str]) -> int:
     """Forget votes that are no opinion, so that they are asked for anew; return how many there were."""
     mine = (votes.c.grading_id.in_(list(grading_ids)), votes.c.state == VoteState.INVALID)
     return (await tx.execute(votes.delete().where(*mine))).rowcount
+
+
+async def drop_blobs_of_run(tx: Tx, run_id: str) -> None:
+    """Let go of what judges of the run's deliverable were asked and answered: it quotes what was delivered."""
+    mine = select(gradings.c.id).where(gradings.c.run_id == run_id)
+    asked = select(model_requests.c.id).where(model_requests.c.subject.in_(mine))
+    c = blob_refs.c
+    owned = or_(and_(c.owner_kind == OWNER, c.owner_id.in_(mine)), and_(c.owner_kind == BODIES, c.owner_id.in_(asked)))
+    await tx.execute(blob_refs.delete().where(owned))
 
 
 def vote_of(row: VoteRow) -> Vote:

@@ -38,6 +38,7 @@ def test_sixty_gradings_outlive_an_outage_and_a_kill(service: Stack, judge: Judg
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.fault(124, 111)
 def test_five_hundred_gradings_outlive_an_outage_and_a_kill(service: Stack, judge: JudgeServer) -> None:
     outlive(service, judge, gradings=500, outage_s=20, status=503)
@@ -48,7 +49,7 @@ def outlive(service: Stack, judge: JudgeServer, *, gradings: int, outage_s: floa
     for run_id in run_ids:
         for number in range(2, 11):
             service.call("POST", f"/v1/runs/{run_id}/gradings", json={"round": number})
-    wait_until("a third of the votes is there", lambda: judge.statuses[200] > gradings * RUBRICS // 3, 180)
+    wait_until("a third of the votes is there", lambda: judge.statuses[200] > gradings * RUBRICS // 3, 400)
     judge.fail = status
     before = judge.statuses[200]
     wait_until("the judge is asked in vain", lambda: judge.statuses[status] > 0, 60)
@@ -56,7 +57,7 @@ def outlive(service: Stack, judge: JudgeServer, *, gradings: int, outage_s: floa
     service.kill("grader")
     time.sleep(outage_s / 2)
     judge.fail = None
-    rows = wait_until("all are graded", lambda: ended(service, run_ids, gradings), 300, 0.5)
+    rows = wait_until("all are graded", lambda: ended(service, run_ids, gradings), 800, 0.5)
     assert {(row["state"], row["score"], row["max_score"]) for row in rows} == {
         ("graded", 2.0 * RUBRICS, 2.0 * RUBRICS)
     }

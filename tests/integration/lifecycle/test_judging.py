@@ -14,7 +14,7 @@ from service.domain.verdicts import VerdictState
 from service.graders import registry
 from service.lifecycle.grade import grade
 from service.lifecycle.grading_context import Patience
-from service.store import grading_jobs, gradings
+from service.store import blob_refs, grading_jobs, gradings, runs
 from service.store.database import Database
 from service.store.grading_jobs import Wanted
 from tests.fixtures.judge_server import Answer
@@ -62,6 +62,17 @@ async def test_votes_are_recorded_with_what_was_asked(court: Court) -> None:
     assert found[0].template_sha256 is not None
     assert court.stage.blobs.read_bytes(found[0].template_sha256) == b"the template"
     assert {body["temperature"] for body in court.server.bodies} == {0.0}
+
+
+async def test_what_judges_were_asked_goes_with_the_run(court: Court) -> None:
+    row = await court.enqueue()
+    await grade(court.context(), row.id)
+    (asked_, *_) = [vote.rendered_sha256 for vote in await court.votes(row.id)]
+    assert asked_ is not None
+    async with court.stage.db.transaction() as tx:
+        assert await blob_refs.project_has(tx, row.project_id, [asked_])
+        await runs.delete(tx, row.run_id)
+        assert not await blob_refs.project_has(tx, row.project_id, [asked_])
 
 
 @pytest.mark.fault(75)
