@@ -7,7 +7,7 @@ import pytest
 
 from service.evidence.extraction.inside import packages
 from service.evidence.extraction.inside.contract import Failed, Output
-from service.evidence.extraction.inside.readers import sheets, workbooks
+from service.evidence.extraction.inside.readers import recalculation, sheets, workbooks
 from service.evidence.extraction.inside.readers.book import volatile
 from service.evidence.extraction.inside.readers.cells import (
     Failure,
@@ -84,6 +84,13 @@ def test_a_value_that_its_formula_does_not_give_is_marked(tmp_path: Path) -> Non
     assert "no pictures of its pages: timeout: no printing here" in out.notes
 
 
+def test_a_workbook_without_values_is_shown_with_those_that_were_found(tmp_path: Path) -> None:
+    out, _ = calculated(tmp_path, one('<c r="A1"><f>2+2</f><v></v></c>'), one('<c r="A1"><f>2+2</f><v>4</v></c>'))
+    assert next((p.kind, p.label, p.head) for p in out.pieces) == ("sheet", "S (recalculated)", "\tA\n1\t4")
+    assert words(out, "differences") == ""
+    assert (out.facts["differences"], "1 of 1 formulas have no cached value" in out.notes) == (0, True)
+
+
 @pytest.mark.parametrize(
     ("cells", "extra", "reason"),
     [
@@ -120,7 +127,7 @@ def test_values_are_the_same_by_type(one: Value | Failure, other: Value | Failur
 
 
 def test_where_nothing_is_remembered_only_an_error_is_news() -> None:
-    assert [workbooks.differs(None, found) for found in (5.0, Failure("#REF!"), Failure("#NAME?"))] == [
+    assert [recalculation.differs(None, found) for found in (5.0, Failure("#REF!"), Failure("#NAME?"))] == [
         False,
         True,
         False,

@@ -28,6 +28,7 @@ _PDF = {
     "com.sun.star.text.TextDocument": "writer_pdf_Export",
     "com.sun.star.presentation.PresentationDocument": "impress_pdf_Export",
 }
+_PAGE = {"ScaleToPagesX": 1, "ScaleToPagesY": 0, "PrintHeaders": True, "PrintGrid": True}
 _NEVER = 0
 """Macros are not executed; links are not updated."""
 _HEADLESS_DPI = 150
@@ -113,12 +114,20 @@ class _Desk:
     def _store(self, document: Any, to: str, target: str, pages: int) -> None:
         how: dict[str, Any] = {"Overwrite": True}
         if to == "pdf":
+            self._fit(document)
             how["FilterName"] = next(name for service, name in _PDF.items() if document.supportsService(service))
             data = {"PageRange": f"1-{pages}", "ReduceImageResolution": True, "MaxImageResolution": _HEADLESS_DPI}
             how["FilterData"] = self._uno.Any("[]com.sun.star.beans.PropertyValue", self._values(data))
         else:
             how["FilterName"] = _OUT[to]
         document.storeToURL(self._uno.systemPathToFileUrl(target), self._values(how))
+
+    def _fit(self, document: Any) -> None:
+        """Of a workbook, put all columns of a sheet on one page, with the names of rows and columns."""
+        if document.supportsService("com.sun.star.sheet.SpreadsheetDocument"):
+            for style in document.StyleFamilies.getByName("PageStyles"):
+                for name, value in _PAGE.items():
+                    style.setPropertyValue(name, value)
 
     def _values(self, named: dict[str, Any]) -> tuple[Any, ...]:
         return tuple(self._value(name, 0, value, 0) for name, value in named.items())

@@ -126,8 +126,8 @@ class _Reading:
 
     def _value(self, pieces: dict[str, str]) -> Value | Failure:
         raw = pieces.get("t" if self._type == "inlineStr" else "v")
-        if raw is None:
-            return "" if self._type == "str" else None
+        if not raw:  # some writers leave the place of a value empty
+            return "" if self._type in ("str", "inlineStr") else None
         if self._type == "s":
             number = _number(raw)
             return self._book.strings[number] if number < len(self._book.strings) else Failure("#string is missing")

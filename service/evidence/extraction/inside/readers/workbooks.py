@@ -4,23 +4,18 @@ that differ; what is hidden; charts; pictures of the pages.
 
 from pathlib import Path
 
-from service.evidence.extraction.inside.contract import Failed, Output
+from service.evidence.extraction.inside.contract import Output
 from service.evidence.extraction.inside.packages import core_facts, enclosed, package
-from service.evidence.extraction.inside.readers.book import Book, Sheet, open_book, volatile
-from service.evidence.extraction.inside.readers.cells import Failure, Value, letters, same, shown
+from service.evidence.extraction.inside.readers.book import Book, Sheet, open_book
+from service.evidence.extraction.inside.readers.cells import Failure, Value, letters, shown
 from service.evidence.extraction.inside.readers.charts import chart_text
 from service.evidence.extraction.inside.readers.office_pages import embed, show_pages
+from service.evidence.extraction.inside.readers.recalculation import BUDGET, NEEDED, differs, recalculated
 from service.evidence.extraction.inside.readers.rows import Rows
-from service.evidence.extraction.inside.readers.sheets import Formula, SheetText, read_sheet
-from service.evidence.integrity.checker.findings import Trouble
+from service.evidence.extraction.inside.readers.sheets import SheetText, read_sheet
 
-BUDGET = 190_000
-"""Characters of a workbook, shared between its sheets."""
 MAX_SHEETS = 400
 NAMED_COLUMNS = 200
-_NEEDED = Failure("#NAME?")
-"""What the office program says where it does not know a function."""
-Found = dict[str, Formula]
 
 
 def read_xlsx(path: Path, out: Output) -> None:
@@ -34,10 +29,13 @@ def read_workbook(path: Path, original: Path, out: Output) -> None:
         book = open_book(document)
         texts = [(sheet, read_sheet(book, sheet, BUDGET)) for sheet in book.sheets[:MAX_SHEETS]]
         out.omit(parts=max(0, len(book.sheets) - MAX_SHEETS))
-        show = _recalculated(book, texts, original, out)
-        for place, (sheet, said) in enumerate(texts):
+        anew = recalculated(book, texts, original, out)
+        for sheet, said in texts:
+            found = anew.get(sheet.name)
             _sheet(sheet, said, out)
-            _formulas(sheet, said, None if show is None else show[place], out)
+            if found is not None and any(f.cached is None for f in said.formulas.values()):
+                out.part("hidden" if sheet.is_hidden else "sheet", f"{sheet.name} (recalculated)", _table(found))
+            _formulas(sheet, said, found, out)
             _beside(book, sheet, said, out)
         out.fact("sheets", len(book.sheets))
         out.part("metadata", "defined names", "\n".join(book.names))
@@ -48,10 +46,8 @@ def read_workbook(path: Path, original: Path, out: Output) -> None:
 
 
 def _sheet(sheet: Sheet, said: SheetText, out: Output) -> None:
-    columns = "\t".join(letters(n) for n in range(1, min(said.last_column, NAMED_COLUMNS) + 1))
-    text = said.table.text
     label = f"{sheet.name} (hidden sheet)" if sheet.is_hidden else sheet.name
-    out.part("hidden" if sheet.is_hidden else "sheet", label, f"\t{columns}\n{text}" if text else "")
+    out.part("hidden" if sheet.is_hidden else "sheet", label, _table(said))
     out.omit(rows=said.table.left_rows, chars=said.table.left_chars)
     counts = [(said.hidden_rows, "hidden rows"), (len(said.hidden_columns), "hidden columns")]
     words = ", ".join(f"{count} {name}" for count, name in counts if count)
@@ -60,17 +56,22 @@ def _sheet(sheet: Sheet, said: SheetText, out: Output) -> None:
         out.omit(rows=said.hidden.left_rows, chars=said.hidden.left_chars)
 
 
-def _formulas(sheet: Sheet, said: SheetText, found: Found | None, out: Output) -> None:
+def _table(said: SheetText) -> str:
+    columns = "\t".join(letters(n) for n in range(1, min(said.last_column, NAMED_COLUMNS) + 1))
+    return f"\t{columns}\n{said.table.text}" if said.table.text else ""
+
+
+def _formulas(sheet: Sheet, said: SheetText, found: SheetText | None, out: Output) -> None:
     """Say each formula, and those again whose values differ."""
     if not said.formulas:
         return
     rows, differing, unknown = Rows(BUDGET), Rows(BUDGET), 0
     for address, formula in said.formulas.items():
-        anew = None if found is None else found.get(address)
+        anew = None if found is None else found.formulas.get(address)
         text = formula.text or (anew.text if anew else "") or "(shared with an earlier cell)"
         line = f"{address}\t={text[:2000]}\t{_cut(formula.cached)}"
         if anew is not None:
-            is_unknown = anew.cached == _NEEDED != formula.cached
+            is_unknown = anew.cached == NEEDED != formula.cached
             unknown += is_unknown
             line += "\t" + ("(function not known here)" if is_unknown else _cut(anew.cached))
             if differs(formula.cached, anew.cached):
@@ -84,57 +85,8 @@ def _formulas(sheet: Sheet, said: SheetText, found: Found | None, out: Output) -
         out.note(f"{sheet.name}: {unknown} formulas not recalculated: functions that are not known here")
 
 
-def differs(cached: Value | Failure, found: Value | Failure) -> bool:
-    """Whether a remembered value is contradicted. Where nothing is remembered, only an error is news."""
-    if found == _NEEDED:
-        return False
-    return isinstance(found, Failure) if cached is None else not same(cached, found)
-
-
 def _cut(value: Value | Failure) -> str:
     return shown(value)[:500]
-
-
-def _recalculated(book: Book, texts: list[tuple[Sheet, SheetText]], original: Path, out: Output) -> list[Found] | None:
-    """Return each sheet's formulas with their values found anew; null where they were not, which is noted."""
-    formulas = [f for _, said in texts for f in said.formulas.values()]
-    out.fact("formulas", len(formulas))
-    if not formulas:
-        return None
-    if missing := sum(f.cached is None for f in formulas):
-        out.note(f"{missing} of {len(formulas)} formulas have no cached value")
-    reason = book.obstacle() or next(
-        (f"volatile function {name}" for f in formulas if (name := volatile(f.text))), None
-    )
-    if reason is None and out.office is None:
-        reason = "no office program here"
-    try:
-        found = (
-            None if reason or out.office is None else _values(out.office.convert(original, "recalculated", out), texts)
-        )
-    except (Failed, Trouble) as error:
-        found, reason = None, f"{error.error if isinstance(error, Failed) else error.type}: {error}"
-    if found is None:
-        out.note(f"not recalculated: {reason}"[:500])
-        return None
-    pairs = [
-        (f, anew[a])
-        for (_, said), anew in zip(texts, found, strict=True)
-        for a, f in said.formulas.items()
-        if a in anew
-    ]
-    out.fact("differences", sum(differs(f.cached, anew.cached) for f, anew in pairs))
-    return found
-
-
-def _values(path: Path, texts: list[tuple[Sheet, SheetText]]) -> list[Found]:
-    with package(path) as document:
-        book = open_book(document)
-        named = {sheet.name: sheet for sheet in book.sheets}
-        return [
-            read_sheet(book, named[sheet.name], 0).formulas if said.formulas and sheet.name in named else {}
-            for sheet, said in texts
-        ]
 
 
 def _beside(book: Book, sheet: Sheet, said: SheetText, out: Output) -> None:
