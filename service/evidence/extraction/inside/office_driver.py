@@ -116,7 +116,12 @@ class _Desk:
         if to == "pdf":
             self._fit(document)
             how["FilterName"] = next(name for service, name in _PDF.items() if document.supportsService(service))
-            data = {"PageRange": f"1-{pages}", "ReduceImageResolution": True, "MaxImageResolution": _HEADLESS_DPI}
+            data = {
+                "PageRange": f"1-{pages}",
+                "ReduceImageResolution": True,
+                "ExportNotes": False,
+                "MaxImageResolution": _HEADLESS_DPI,
+            }
             how["FilterData"] = self._uno.Any("[]com.sun.star.beans.PropertyValue", self._values(data))
         else:
             how["FilterName"] = _OUT[to]
