@@ -24,6 +24,8 @@ class JudgeSpec(Strict):
     """Null: nothing is sent (models that take none)."""
     max_output_tokens: int = Field(default=16_384, ge=256, le=200_000)
     """Thinking included."""
+    chat: bool = False
+    """Of a model of dialect ``openai``: Chat Completions, which most other servers speak, in place of Responses."""
 
     @property
     def key(self) -> str:

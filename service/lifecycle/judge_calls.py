@@ -30,7 +30,7 @@ _ENDS = frozenset({"context_too_long", "budget_exhausted"})
 _STOPS = {"length": "too_long", "refusal": "refused", "tool_calls": "schema", "other": "stopped"}
 """Why an answer that did not end by itself is no vote."""
 Connect = Callable[[Reach], ModelClient]
-_Key = tuple[str, str]
+_Key = tuple[str, str, bool]
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ class JudgeCalls:
         """
         async with (
             self._turns.place(project_id, model.id, model.spec.max_concurrency),
-            self._client(project_id, model) as client,
+            self._client(project_id, model, judge.chat) as client,
         ):
             question = ask()
             one = Ask(
@@ -101,12 +101,12 @@ class JudgeCalls:
             await shared.client.close()
 
     @asynccontextmanager
-    async def _client(self, project_id: str, model: GrantedModel) -> AsyncGenerator[ModelClient]:
-        key = (project_id, model.model_dump_json())
+    async def _client(self, project_id: str, model: GrantedModel, chat: bool) -> AsyncGenerator[ModelClient]:
+        key = (project_id, model.model_dump_json(), chat)
         async with self._connecting:
             shared = self._clients.get(key)
             if shared is None:
-                shared = self._clients[key] = _Shared(await self._connected(project_id, model))
+                shared = self._clients[key] = _Shared(await self._connected(project_id, model, chat))
             self._clients.move_to_end(key)
             shared.users += 1
         try:
@@ -115,14 +115,14 @@ class JudgeCalls:
             shared.users -= 1
             await self._drop_idle()
 
-    async def _connected(self, project_id: str, model: GrantedModel) -> ModelClient:
+    async def _connected(self, project_id: str, model: GrantedModel, chat: bool) -> ModelClient:
         try:
             token = await asyncio.to_thread(self._way.token)
         except OSError as error:
             raise GraderBusy(AWAY, "the gateway has not started yet") from error
         headers = own_headers(project_id, "judge", model.spec.name)
         try:
-            return self._connect(reach_of(str(self._way.socket), model.spec, token, headers=headers))
+            return self._connect(reach_of(str(self._way.socket), model.spec, token, chat=chat, headers=headers))
         except Invalid as error:
             raise GraderFault(WRONG, error.detail) from error
 
