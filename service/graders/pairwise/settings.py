@@ -1,20 +1,24 @@
 """Settings of method ``pairwise``."""
 
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from service.domain.paths import RelativePath
 from service.domain.preferences import Combination
 from service.graders.judging.settings import TEMPLATE, JudgingSettings
 
 
+def _without_slash(value: Any) -> Any:
+    return value.removesuffix("/") if isinstance(value, str) else value
+
+
 class PairwiseSettings(JudgingSettings):
     votes: int = Field(default=2, ge=2, le=8)
     """Of each judge, half of them in each order: an even number."""
     prompt: Annotated[str, Field(pattern=TEMPLATE)] = "pairwise@1"
-    reference: RelativePath = "reference"
-    """Folder of the task's hidden files with the work to compare with."""
+    reference: Annotated[RelativePath, BeforeValidator(_without_slash)] = "reference"
+    """Folder of the task's hidden files with the work to compare with; a slash at its end changes nothing."""
     combination: Combination = Combination.COMPLETION_THEN_QUALITY
     tie_break: bool = True
     """Where no choice has more than half of a judge's votes, ask once more in both orders: one further opinion, ``same``

@@ -226,12 +226,15 @@ async def test_nothing_delivered_loses_without_a_judge() -> None:
     [
         ({"votes": 3}, "bad_grader_settings"),
         ({"reference": "gold"}, "unknown_hidden_asset"),
+        ({"reference": "ref"}, "unknown_hidden_asset"),
+        ({"reference": 3}, "bad_grader_settings"),
         ({"prompt": "pairwise@7"}, "unknown_template"),
         ({"combination": "vibes"}, "bad_grader_settings"),
     ],
 )
 def test_settings_are_refused_with_the_task(settings: dict[str, Any], type: str) -> None:
     registry.check(GraderSpec(method="pairwise"), TASK)
+    registry.check(GraderSpec(method="pairwise", settings={"reference": "reference/"}), TASK)
     with pytest.raises(Invalid) as caught:
         registry.check(GraderSpec(method="pairwise", settings=settings), TASK)
     assert caught.value.type == type
