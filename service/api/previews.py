@@ -92,11 +92,12 @@ def preview_headers(bases: Iterable[str], tag: str) -> dict[str, str]:
 @router.get(ROOT + "{capability}/{path:path}")
 async def preview(capability: str, path: str, request: Request, state: State) -> Response:
     """Answer with a file of the capability's tree; a folder is its ``index.html``."""
-    check_failures(request, state, b"")
     async with state.db.reading() as tx:
         try:
             tree = await previews.opened(tx, state.secrets, capability)
         except NotFound:
+            # Only then: whoever has a good one must not wait for what others at the same address try.
+            check_failures(request, state, b"")
             note_failure(request, state)
             raise
         file = await previews.find(tx, tree, path)

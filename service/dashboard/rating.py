@@ -175,6 +175,7 @@ def _of_campaign(campaign: CampaignRow, rater: RaterRow, nothing: bool) -> dict[
         title, may_start = "Thank you", False
         sentence = "Your trial ratings were too far from the expected ones, so there is nothing further for you here."
     return {
+        "rater_id": rater.id,
         "title": title,
         "sentence": sentence,
         "may_start": may_start,

@@ -154,3 +154,4 @@ async def test_missing_parts_lock_nobody_out(tenant: Tenant, anonymous: httpx.As
         assert (await anonymous.get(f"/preview/{capability}/{n}.png")).status_code == 404
     answers = [(await anonymous.get(f"/preview/wsp_{n}/x")).status_code for n in range(40)]
     assert (answers[0], answers[-1]) == (404, 429)
+    assert (await anonymous.get(f"/preview/{capability}/notes.md")).status_code == 200

@@ -1,7 +1,6 @@
 // Ratings on their way: kept on this device until the server has them. The server takes each once, by its client id.
 import { call } from "/static/rate_calls.js";
 
-const KEY = "workstead.outbox";
 const FIRST_PAUSE_MS = 1000;
 const LAST_PAUSE_MS = 30 * 1000;
 const MOST = 50;
@@ -12,9 +11,11 @@ export function newId() {
 }
 
 export class Outbox {
-  // `onSent(entry)`, `onRefused(entry, error)`, `onWaiting(count)`.
-  constructor(on) {
+  // `onSent(entry)`, `onRefused(entry, error)`, `onWaiting(count)`. Each rater of a shared browser has a box of their own.
+  constructor(rater, on) {
+    this.key = "workstead.outbox." + rater;
     this.on = on;
+    this.memory = []; // where a browser keeps nothing
     this.pause = FIRST_PAUSE_MS;
     this.timer = 0;
     this.busy = false;
@@ -23,14 +24,19 @@ export class Outbox {
 
   entries() {
     try {
-      return JSON.parse(localStorage.getItem(KEY) || "[]");
+      return JSON.parse(localStorage.getItem(this.key)) || this.memory;
     } catch {
-      return [];
+      return this.memory;
     }
   }
 
   keep(entries) {
-    localStorage.setItem(KEY, JSON.stringify(entries.slice(-MOST)));
+    this.memory = entries.slice(-MOST);
+    try {
+      localStorage.setItem(this.key, JSON.stringify(this.memory));
+    } catch {
+      // Full, or forbidden: it lasts as long as the page.
+    }
   }
 
   has(assignment) {

@@ -14,7 +14,7 @@ export class Failed extends Error {
 }
 
 export async function call(method, path, body) {
-  const options = { method, headers: { "Content-Type": "application/json" }, credentials: "same-origin", cache: "no-store" };
+  const options = { method, headers: { "Content-Type": "application/json" }, credentials: "same-origin", cache: "no-store", keepalive: true };
   if (body !== undefined) options.body = JSON.stringify(body);
   let answer;
   try {

@@ -28,7 +28,7 @@ async function next() {
   }
 }
 
-const outbox = new Outbox({
+const outbox = new Outbox(place.dataset.rater, {
   onSent: (entry) => {
     localStorage.removeItem("workstead.draft." + entry.assignment);
     if (entry.assignment === assignment) next();
@@ -80,7 +80,11 @@ function missing(rating) {
 }
 
 function keepDraft() {
-  localStorage.setItem(draftKey, JSON.stringify(values()));
+  try {
+    localStorage.setItem(draftKey, JSON.stringify(values()));
+  } catch {
+    problem.textContent = "This browser keeps no drafts: do not leave this page before you submit.";
+  }
 }
 
 function fill() {
@@ -156,7 +160,7 @@ function press(event) {
     form.requestSubmit();
     return;
   }
-  if (typing(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (!(event.target instanceof Element) || typing(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "]") return step(1);
   if (event.key === "[") return step(-1);
   const field = form.querySelector("[data-key='" + CSS.escape(event.key.toLowerCase()) + "']");
