@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 HIDDEN = "▇▇▇"
 SHORT = 4
@@ -22,11 +23,7 @@ class Names:
     @classmethod
     def of(cls, names: Iterable[str]) -> "Names":
         """Take the names and their parts (``acme/one`` also as ``acme`` and ``one``); letters' case does not matter."""
-        found = {part.casefold() for name in names for part in (name, *_PARTS.split(name)) if _tells(part)}
-        if not found:
-            return cls()
-        longest_first = sorted(found, key=lambda name: (-len(name), name))
-        return cls(frozenset(found), re.compile("|".join(map(_as_pattern, longest_first)), re.IGNORECASE))
+        return _made(frozenset(names))
 
     def scrubbed(self, text: str) -> str:
         """Return the text with every name replaced."""
@@ -43,6 +40,15 @@ class Names:
             if len(seen) >= MOST_FOUND:
                 break
         return [*seen]
+
+
+@lru_cache(maxsize=64)  # thousands of names make a large pattern, and every file of every rater needs it
+def _made(names: frozenset[str]) -> Names:
+    found = {part.casefold() for name in names for part in (name, *_PARTS.split(name)) if _tells(part)}
+    if not found:
+        return Names()
+    longest_first = sorted(found, key=lambda name: (-len(name), name))
+    return Names(frozenset(found), re.compile("|".join(map(_as_pattern, longest_first)), re.IGNORECASE))
 
 
 def distinct(names: Sequence[str]) -> list[str]:

@@ -122,10 +122,11 @@ async def open_campaign(campaign_id: str, caller: GradingsWrite, state: State) -
         before = await campaign_or_404(tx, caller, campaign_id, lock=True)
         row = await campaigns.open_(tx, before)
         if row.revision != before.revision:
-            await scanning.ask_for_documents(tx, row)
             await deciding.settle_by_rule(tx, row)
             await _record(tx, caller, "campaign.open", row, {})
         row = await campaign_or_404(tx, caller, campaign_id)
+    async with state.db.transaction() as tx:  # apart: it may take a while, and asking again changes nothing
+        await scanning.ask_for_documents(tx, row)
     return answer(campaign_view(row))
 
 

@@ -81,11 +81,12 @@ async def settle(tx: Tx, campaign: CampaignRow, item: ItemRow) -> None:
 
 async def settle_by_rule(tx: Tx, campaign: CampaignRow) -> None:
     """Decide what nobody needs to be asked: nothing delivered is a rejection, and loses against anything."""
+    found = await items.deliveries(tx, campaign.id)
     for item in await items.all_of(tx, campaign.id):
         if item.gold is not None or item.verdict is not None:
             continue
-        first = (await runs.load(tx, item.run_id)).deliverable_files
-        second = (await runs.load(tx, item.other_run_id)).deliverable_files if item.other_run_id else 1
+        first = found[item.run_id].files
+        second = found[item.other_run_id].files if item.other_run_id else 1
         if campaign.form is Form.HUMAN_PANEL and not first:
             grading_id = await _grade(tx, campaign, item, False, [], NO_OUTPUT)
             verdict: Json = {"accept": False, "rule": NO_OUTPUT}

@@ -21,13 +21,8 @@ AT_ONCE = 20
 
 async def ask_for_documents(tx: Tx, campaign: CampaignRow) -> None:
     """Have the evidence documents of all deliverables made that are not there yet: raters see their pages as pictures."""
-    digests: dict[str, None] = {}
-    for item in await items.all_of(tx, campaign.id):
-        for run_id in filter(None, (item.run_id, item.other_run_id)):
-            run = await runs.load(tx, run_id)
-            if run.deliverable_digest is not None and run.deliverable_files:
-                digests[run.deliverable_digest] = None
-    for digest in digests:
+    found = await items.deliveries(tx, campaign.id)
+    for digest in sorted({d.digest for d in found.values() if d.files}):
         await evidence.request(tx, campaign.project_id, digest, queued=True)
 
 

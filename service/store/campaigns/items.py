@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import func, or_, select
 
 from service.domain.errors import Invalid
 from service.domain.ids import new_id
@@ -13,6 +13,7 @@ from service.store.database import Tx
 from service.store.paging import MAX_LIMIT
 from service.store.rows import Json, Slice
 from service.store.rows_campaigns import ItemRow
+from service.store.tables import runs
 from service.store.tables_campaigns import campaign_items, campaigns
 
 _BATCH = 1000
@@ -28,6 +29,12 @@ class NewItem:
     gold: Json | None = None
     wanted: int = 0
     """Ratings that are asked for at first; 0 for gold items, and where a rule decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    digest: str
+    files: int
 
 
 async def insert_all(tx: Tx, project_id: str, campaign_id: str, new: Sequence[NewItem]) -> list[str]:
@@ -74,6 +81,15 @@ async def all_of(tx: Tx, campaign_id: str) -> list[ItemRow]:
     c = campaign_items.c
     query = select(campaign_items).where(c.campaign_id == campaign_id).order_by(c.position)
     return [ItemRow.of(row) for row in (await tx.execute(query)).mappings()]
+
+
+async def deliveries(tx: Tx, campaign_id: str) -> dict[str, Delivery]:
+    """Return what each run among the items delivered."""
+    c = campaign_items.c
+    either = or_(runs.c.id == c.run_id, runs.c.id == c.other_run_id)
+    query = select(runs.c.id, runs.c.deliverable_digest, runs.c.deliverable_files).join(campaign_items, either)
+    rows = await tx.execute(query.where(c.campaign_id == campaign_id).distinct())
+    return {row.id: Delivery(row.deliverable_digest or "", row.deliverable_files) for row in rows}
 
 
 async def settle(tx: Tx, item: ItemRow, standing: Standing, verdict: Json | None, grading_id: str | None) -> None:
