@@ -25,7 +25,8 @@ IMPORTED = "imported"
 _UNJUDGED = ("Failed after ", "Failed to get judge response", "Judge raised an exception")
 """How JobBench's harness begins the reasoning of what no judge has answered."""
 _Name = Annotated[str, Field(min_length=1, max_length=200)]
-_Number = StrictInt | StrictFloat
+_Number = Annotated[StrictInt | StrictFloat, Field(ge=-1e12, le=1e12)]
+_Count = Annotated[StrictInt, Field(ge=0, le=1_000_000)]
 _Text = Annotated[str, Field(max_length=200_000)]
 
 
@@ -34,7 +35,7 @@ class _Read(BaseModel):
 
 
 class _Criterion(_Read):
-    index: StrictInt
+    index: _Count
     criterion: _Text
     passed: StrictBool
     reasoning: _Text = ""
@@ -44,21 +45,21 @@ class _Criterion(_Read):
 class _Result(_Read):
     passed: StrictBool
     score: _Number
-    criteria_count: StrictInt
-    criteria_passed: StrictInt
+    criteria_count: _Count
+    criteria_passed: _Count
     criteria_results: list[_Criterion] = Field(min_length=1, max_length=MOST_CRITERIA)
     overall_reasoning: _Text = ""
 
 
 class _Rubric(_Read):
-    index: StrictInt
+    index: _Count
     rubric: _Text
     weight: _Number
     result: _Result
 
 
 class _Implementation(_Read):
-    extraction_schema: StrictInt | Annotated[str, Field(max_length=200)] | None = None
+    extraction_schema: _Count | Annotated[str, Field(max_length=200)] | None = None
     sha256: Annotated[str, Field(max_length=200)] | None = None
 
 
@@ -70,8 +71,8 @@ class _File(_Read):
     total_score: _Number
     max_score: _Number
     pass_rate: Annotated[str, Field(max_length=16)]
-    passed_count: StrictInt
-    total_count: StrictInt
+    passed_count: _Count
+    total_count: _Count
     rubrics: list[_Rubric] = Field(min_length=1, max_length=MOST_RUBRICS)
 
 
