@@ -103,7 +103,7 @@ async def test_a_document_of_many_files_is_whole(page: Page, site: Tenant) -> No
 
 
 @pytest.mark.fault(67, 68)
-@pytest.mark.parametrize("name", ["evil.html", "evil.svg", "evil.xhtml"])
+@pytest.mark.parametrize("name", ["evil.html", "evil.svg", pytest.param("evil.xhtml", marks=pytest.mark.slow)])
 async def test_its_scripts_reach_nothing_of_ours(page: Page, site: Tenant, name: str) -> None:
     body = {
         "evil.html": b"<p>evil</p>",

@@ -185,7 +185,7 @@ async def test_each_kind_of_file_is_shown(browser: Browser, site: Tenant) -> Non
 
 
 @pytest.mark.fault(67)
-@pytest.mark.parametrize("preview_origin", [None, f"http://localhost:{PORT}"])
+@pytest.mark.parametrize("preview_origin", [None, pytest.param(f"http://localhost:{PORT}", marks=pytest.mark.slow)])
 async def test_a_document_runs_apart_and_reaches_nothing(
     browser: Browser, site: Tenant, preview_origin: str | None
 ) -> None:
@@ -260,6 +260,7 @@ async def test_what_is_sent_without_a_connection_waits_for_one(browser: Browser,
     await context.close()
 
 
+@pytest.mark.slow
 async def test_time_counts_while_the_page_is_used(browser: Browser, site: Tenant) -> None:
     made = await campaign(site, await three(site), 1, soft_limit_s=60)
     context, page = await enter(browser, made.codes[0])
@@ -307,7 +308,7 @@ async def test_skip_and_hand_back(browser: Browser, site: Tenant) -> None:
     await context.close()
 
 
-@pytest.mark.parametrize("width", [1280, 1920])
+@pytest.mark.parametrize("width", [1280, pytest.param(1920, marks=pytest.mark.slow)])
 async def test_two_deliverables_are_compared_with_the_reference_beside(
     browser: Browser, site: Tenant, width: int
 ) -> None:
