@@ -52,7 +52,7 @@ async def test_documents_are_recalculated_drawn_and_what_is_hostile_costs_itself
         "golden.xlsx": office.golden(), "letter.docx": office.letter(), "slides.pptx": office.slides(),
         "open.odt": office.open_text("open words"), "rich.rtf": rb"{\rtf1 rich {\b words}\par}",
         "cut.docx": office.letter()[:9000], "bomb.docx": office.inflating(), "laughs.docx": made.packed({"word/document.xml": made.laughs()}),
-        "locked.xlsx": _locked(), "torn.odt": made.packed({"mimetype": b"application/vnd.oasis.opendocument.text", "content.xml": b"<a>"}, 0),
+        "locked.xlsx": office.container("Root Entry", "EncryptionInfo", "EncryptedPackage"), "torn.odt": made.packed({"mimetype": b"application/vnd.oasis.opendocument.text", "content.xml": b"<a>"}, 0),
         "noise.doc": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(5000),
     }  # fmt: skip
     found = await extracted(rooms, tmp_path, files)
@@ -181,21 +181,3 @@ def _evil(folder: Path) -> bytes:
     base.commit()
     base.close()
     return path.read_bytes()
-
-
-def _locked() -> bytes:
-    """The container in which office programs keep a workbook with a password; what is in it does not matter."""
-    names = ("Root Entry", "EncryptionInfo", "EncryptedPackage")
-    entries = b"".join(_entry(name, 5 if n == 0 else 2) for n, name in enumerate(names)) + bytes(128)
-    head = bytearray(512)
-    head[:8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-    struct.pack_into("<HHHHH", head, 24, 0x3E, 3, 0xFFFE, 9, 6)
-    struct.pack_into("<II", head, 44, 1, 1)
-    struct.pack_into("<109I", head, 76, 0, *[0xFFFFFFFF] * 108)
-    table = struct.pack("<128I", 0xFFFFFFFD, 0xFFFFFFFE, *[0xFFFFFFFF] * 126)
-    return bytes(head) + table + entries
-
-
-def _entry(name: str, kind: int) -> bytes:
-    text = name.encode("utf-16-le")
-    return text.ljust(64, b"\0") + struct.pack("<HBB", len(text) + 2, kind, 1) + bytes(60)

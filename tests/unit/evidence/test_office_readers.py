@@ -228,6 +228,25 @@ def test_what_is_broken_or_hostile_is_said_in_one_word(
     assert found == error
 
 
+@pytest.mark.parametrize(
+    ("name", "stream", "stays"),
+    [
+        ("a.xls", b"\x09\x08\x10\x00\x00\x06\x05" + bytes(13) + b"\x2f\x00\x36\x00", False),
+        ("a.xls", b"\x09\x08\x10\x00\x00\x06\x05" + bytes(13) + b"\x42\x00\x02\x00", True),
+        ("a.doc", b"\xec\xa5\xc1\x00" + bytes(6) + b"\xf8\x13" + bytes(20), False),
+        ("a.doc", b"\xec\xa5\xc1\x00" + bytes(6) + b"\xf8\x12" + bytes(20), True),
+        ("a.ppt", b"\xdf\xc4\xd1\xf3", False),
+    ],
+)
+def test_old_documents_with_a_password_are_known_before_they_are_opened(
+    tmp_path: Path, name: str, stream: bytes, *, stays: bool
+) -> None:
+    main = {"a.xls": "Workbook", "a.doc": "WordDocument", "a.ppt": "PowerPoint Document"}[name]
+    with pytest.raises(Failed) as failed:
+        read(tmp_path, name, office.container("Root Entry", main) + stream)
+    assert failed.value.error == ("office_unavailable" if stays else "encrypted")
+
+
 def test_what_unpacks_too_far_is_a_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages, "MAX_UNPACKED", 1 << 20)
     half = b"<d>" + b"<p></p>" * 90_000 + b"</d>"

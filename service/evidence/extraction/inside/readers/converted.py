@@ -5,6 +5,7 @@ from pathlib import Path
 
 from service.evidence.extraction.inside.contract import Failed, Output
 from service.evidence.extraction.inside.packages import whole
+from service.evidence.extraction.inside.readers.compound import check_ole
 from service.evidence.extraction.inside.readers.documents import read_document
 from service.evidence.extraction.inside.readers.slides import read_presentation
 from service.evidence.extraction.inside.readers.workbooks import read_workbook
@@ -25,9 +26,11 @@ def read_as_pptx(path: Path, out: Output) -> None:
 
 
 def _read(path: Path, to: str, read: Callable[[Path, Path, Output], None], out: Output) -> None:
-    if out.kind in ZIPPED:
-        with whole():
-            read_open_document(path, out.kind)  # a bomb or a password is found before the office program meets it
+    with whole():  # a bomb or a password is found before the office program meets it
+        if out.kind in ZIPPED:
+            read_open_document(path, out.kind)
+        elif out.kind != "rtf":
+            check_ole(path, out.kind)
     if out.office is None:
         raise Failed("office_unavailable", f"{out.kind} is read by the office program only")
     modern = out.office.convert(path, to, out)
