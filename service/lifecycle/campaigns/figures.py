@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from service.domain.campaigns import CampaignSpec, Form
 from service.domain.preferences import Choice
@@ -18,6 +19,7 @@ from service.reporting.agreement import (
     pairwise_agreement,
 )
 from service.store.campaigns import assignments, items, raters
+from service.store.clock import now
 from service.store.database import Tx
 from service.store.rows_campaigns import AssignmentRow, CampaignRow, ItemRow, RaterRow
 
@@ -87,11 +89,15 @@ async def figures(tx: Tx, campaign: CampaignRow) -> Figures:
     found = await items.all_of(tx, campaign.id)
     people = await raters.of_campaign(tx, campaign.id)
     given = await assignments.of_campaign(tx, campaign.id)
-    return computed(campaign.spec, found, people, given)
+    return computed(campaign.spec, found, people, given, await now(tx))
 
 
 def computed(
-    spec: CampaignSpec, found: Sequence[ItemRow], people: Sequence[RaterRow], given: Sequence[AssignmentRow]
+    spec: CampaignSpec,
+    found: Sequence[ItemRow],
+    people: Sequence[RaterRow],
+    given: Sequence[AssignmentRow],
+    at: datetime,
 ) -> Figures:
     """As :func:`figures`, of rows at hand."""
     proper = {i.id: i for i in found if i.gold is None}
@@ -115,7 +121,7 @@ def computed(
         accepted=_accepted(spec, proper.values()),
         waiting=dict(waiting),
         ratings=len(rated),
-        raters=[_of_rater(spec, r, found, given, labels) for r in people],
+        raters=[_of_rater(spec, r, found, given, labels, at) for r in people],
         pairs=[PairFigures(by_id[a], by_id[b], pair) for (a, b), pair in by_pair(labels).items() if pair.n],
         agreement=pairwise_agreement(of_item.values()),
         ternary=pairwise_agreement(fine_of_item.values()),
@@ -171,6 +177,7 @@ def _of_rater(
     found: Sequence[ItemRow],
     given: Sequence[AssignmentRow],
     labels: dict[str, dict[str, Hashable]],
+    at: datetime,
 ) -> RaterFigures:
     mine = [a for a in given if a.rater_id == rater.id]
     by_id = {i.id: i for i in found}
@@ -180,7 +187,7 @@ def _of_rater(
     decided = [item for item in said if by_id[item].verdict is not None]
     return RaterFigures(
         rater=rater,
-        in_hand=sum(a.state == "leased" for a in mine),
+        in_hand=sum(a.state == "leased" and a.leased_until is not None and a.leased_until > at for a in mine),
         submitted=sum(a.state == "submitted" for a in proper),
         skipped=sum(a.state == "skipped" for a in proper),
         released=sum(a.state == "released" for a in proper),
