@@ -70,17 +70,13 @@ async def of_operation(tx: Tx, operation_id: str) -> ProbeRow | None:
     return None if row is None else ProbeRow.of(row)
 
 
-async def passed(
-    tx: Tx, run_ids: Sequence[str], *, plan: str | None = None, method: str | None = None
-) -> dict[str, bool]:
-    """Return of runs whether what the plan, or the method, decided of them in its newest round came to full score.
+async def passed(tx: Tx, run_ids: Sequence[str], method: str) -> dict[str, bool]:
+    """Return of runs whether what the method decided of them in its newest round came to full score.
 
     Runs without such a verdict are left out; a round in which something is open or failed is none.
     """
     c = gradings.c
-    mine = [c.run_id.in_(list(run_ids)), c.state != VerdictState.ABSTAINED]
-    mine += [c.plan == plan] if plan is not None else []
-    mine += [c.method == method] if method is not None else []
+    mine = (c.run_id.in_(list(run_ids)), c.state != VerdictState.ABSTAINED, c.method == method)
     graded = func.bool_and(c.state == VerdictState.GRADED).label("graded")
     full = (func.sum(c.score) >= func.sum(c.max_score)).label("full")
     query = select(c.run_id, c.round, graded, full).where(*mine).group_by(c.run_id, c.round).order_by(c.run_id, c.round)

@@ -29,7 +29,7 @@ from service.lifecycle.probing.cases import OTHER_TASK, Case, cases
 from service.lifecycle.probing.job import ProbeJob, judging_spec
 from service.lifecycle.probing.judged import Shown, Unkept, judged
 from service.lifecycle.probing.summary import About, report_of
-from service.store import grading_plans, model_requests, probes, runs, tasks
+from service.store import combining, grading_plans, model_requests, probes, runs, tasks
 from service.store.clock import now
 from service.store.database import Tx
 from service.store.rows import GradingRow, RunRow
@@ -68,11 +68,12 @@ async def run(ctx: OperationContext, job: Job) -> dict[str, Any]:
     subjects = await ctx.in_transaction(partial(_subjects, job=job, spec=spec))
     calls = JudgeCalls(ctx.db, ctx.gateway, Turns(CALLS), database_patience_s=ctx.database_patience_s)
     try:
-        found = await _Probe(ctx, job, spec, subjects, calls).run()
+        probe = _Probe(ctx, job, spec, subjects, calls)
+        found = await probe.run()
     finally:
         await calls.close()
     ctx.crash.reach("judge_probe.asked")
-    return await _report(ctx, job, spec, subjects, found)
+    return await _report(ctx, job, spec, subjects, found, probe.prompt)
 
 
 class _Probe:
@@ -84,6 +85,8 @@ class _Probe:
         self._grades = GradeContext(ctx.db, ctx.blobs, rooms=ctx.rooms, database_patience_s=ctx.database_patience_s)
         self._found: dict[tuple[str, str], Outcome] = {}
         self._places = asyncio.Semaphore(AT_ONCE)
+        self.prompt: str | None = None
+        """Name@version of what was asked; null where this start had nothing to ask."""
 
     async def run(self) -> dict[tuple[str, str], Outcome]:
         self._found = await self._ctx.in_transaction(partial(probes.outcomes, operation_id=self._job.id))
@@ -128,7 +131,9 @@ class _Probe:
         shown = replace(
             given, keep=None, integrity=None, evidence=Shown(changed, sources), seed=f"{given.seed}{case.condition}"
         )
-        return await judged(grader, shown, subject.run.id, unkept.models)
+        outcome = await judged(grader, shown, subject.run.id, unkept.models)
+        self.prompt = unkept.prompt or self.prompt
+        return outcome
 
     async def _another(
         self, place: int, document: EvidenceDocument
@@ -185,20 +190,30 @@ async def _unstored(tx: Tx, job: Job, run: RunRow, digest: str, grader: GraderSp
 
 
 async def _report(
-    ctx: OperationContext, job: Job, spec: ProbeJob, subjects: Sequence[_Subject], found: dict[tuple[str, str], Outcome]
+    ctx: OperationContext,
+    job: Job,
+    spec: ProbeJob,
+    subjects: Sequence[_Subject],
+    found: dict[tuple[str, str], Outcome],
+    asked: str | None,
 ) -> dict[str, Any]:
     first = subjects[0]
 
     async def finish(tx: Tx) -> dict[str, Any]:
         ids = [s.run.id for s in subjects]
         cost = await _cost(tx, job, len(found))
-        prompt = str(first.grader.settings.get("prompt", "default"))
+        prompt = asked or str(first.grader.settings.get("prompt", "the method's own"))
         about = About(spec.judge, first.row.plan, first.grader.method, first.row.method_version, prompt, ids)
-        against = [(PEOPLE, None), *([(spec.compare_with, spec.compare_with)] if spec.compare_with else [])]
-        stored = {
-            name: await probes.passed(tx, ids, plan=plan, method=None if plan else PEOPLE) for name, plan in against
-        }
-        report = report_of(spec, about, found, {k: v for k, v in stored.items() if v or k != PEOPLE}, cost)
+        stored = {PEOPLE: await probes.passed(tx, ids, PEOPLE)}
+        if spec.compare_with is not None:
+            said = await combining.verdicts_under(tx, job.project_id, spec.compare_with, ids)
+            stored[spec.compare_with] = {
+                run: v.score >= v.max_score
+                for run, v in said.items()
+                if v.score is not None and v.max_score is not None
+            }
+        known = {name: verdicts for name, verdicts in stored.items() if verdicts or name != PEOPLE}
+        report = report_of(spec, about, found, known, cost)
         row = await probes.put(tx, job.project_id, job.id, report)
         return _result(row.id, report.model_dump(mode="json"))
 

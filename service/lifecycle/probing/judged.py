@@ -23,11 +23,14 @@ class Unkept(VoteWriter):
 
     def __init__(self) -> None:
         self.models: set[str] = set()
+        self.prompt: str | None = None
+        """Name@version of the last one."""
 
     async def write(self, new: NewVote, blobs: Mapping[str, bytes]) -> Vote:
         del blobs
         if new.vote.model is not None:
             self.models.add(new.vote.model)
+        self.prompt = new.vote.template or self.prompt
         return new.vote
 
     async def settle(self) -> None:

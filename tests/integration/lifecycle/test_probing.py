@@ -116,6 +116,7 @@ async def test_one_page_on_a_judge(court: Court) -> None:
     await perform(context(court), operation)
     found = await report(court, operation)
     assert (found.method, found.plan, found.reported_models) == ("llm_panel", "panel@1", ["judge-1"])
+    assert found.prompt == "llm_panel@1"
     assert sorted(found.runs) == sorted([good, bad])
     assert found.failures == {}
     assert found.repeats is not None
