@@ -18,6 +18,7 @@ from service.evidence.extraction.inside.readers.cells import (
     moment,
     same,
 )
+from service.evidence.extraction.inside.readers.formulas import moved
 from service.evidence.extraction.inside.readers.rows import Rows
 from service.evidence.integrity.checker.findings import Trouble
 from tests.docker.sample_files import laughs, packed
@@ -147,6 +148,25 @@ def test_formats_dates_and_columns() -> None:
 def test_volatile_functions_are_found_outside_of_texts_only() -> None:
     formulas = ['A1&"NOW()"', "IF(A1, today (), 2)", "MYNOW()", "SUM(OFFSET(A1,1,1))", "x.RAND()"]
     assert [volatile(one) for one in formulas] == [None, "TODAY", None, "OFFSET", None]
+
+
+@pytest.mark.parametrize(
+    ("formula", "down", "right", "found"),
+    [
+        ("A1+$B$2*C$3-$D4", 2, 1, "B3+$B$2*D$3-$D6"),
+        ("\"A1\"&A1&'B2 x'!C3", 1, 0, "\"A1\"&A2&'B2 x'!C4"),
+        ("LOG10(A1)+Q1_total+ATAN2(1,2)", 1, 1, "LOG10(B2)+Q1_total+ATAN2(1,2)"),
+        ("SUM(Z1:AZ9)", 0, 1, "SUM(AA1:BA9)"),
+    ],
+)
+def test_a_formula_reads_on_as_its_cell_stands(formula: str, down: int, right: int, found: str) -> None:
+    assert moved(formula, down, right) == found
+
+
+def test_formulas_that_are_kept_once_are_shown_for_each_cell(tmp_path: Path) -> None:
+    cells = '<c r="A1"><f t="shared" ref="A1:C1" si="0">A2*2</f><v>2</v></c><c r="B1"><f t="shared" si="0"/><v>4</v></c><c r="C1"><f t="shared" si="7"/><v>4</v></c>'
+    rows = words(read(tmp_path, "a.xlsx", one(cells)), "formulas").splitlines()
+    assert rows[1:] == ["A1\t=A2*2\t2", "B1\t=B2*2\t4", "C1\t=(shared with an earlier cell)\t4"]
 
 
 def test_first_and_last_rows_are_kept_and_the_rest_is_counted() -> None:

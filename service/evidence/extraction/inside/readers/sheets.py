@@ -8,6 +8,7 @@ from service.evidence.extraction.inside.contract import Failed
 from service.evidence.extraction.inside.packages import attribute, local
 from service.evidence.extraction.inside.readers.book import Book, Look, Sheet
 from service.evidence.extraction.inside.readers.cells import Failure, Value, column, letters, moment, shown
+from service.evidence.extraction.inside.readers.formulas import Shared
 from service.evidence.extraction.inside.readers.rows import Rows
 
 MAX_CELLS = 2_000_000
@@ -66,12 +67,16 @@ class _Reading:
         self._address, self._type, self._look = "", "n", _PLAIN
         self._pieces: dict[str, list[str]] = {}
         self._into: list[str] | None = None
+        self._shared = Shared()
+        self._shared_as: str | None = None
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         word = local(name)
         if word == "c":
             self._begin_cell(attributes)
         elif word in _KEPT:
+            if word == "f" and attribute(attributes, "t") == "shared":
+                self._shared_as = attribute(attributes, "si")
             self._into = self._pieces.setdefault(word, [])
         elif word == "row":
             self._row = _number(attribute(attributes, "r")) or self._row + 1
@@ -108,7 +113,7 @@ class _Reading:
         style = attribute(attributes, "s")
         number = _number(style)
         self._look = self._book.looks[number] if style and number < len(self._book.looks) else _PLAIN
-        self._pieces = {}
+        self._pieces, self._shared_as = {}, None
 
     def _end_cell(self) -> None:
         pieces = {word: "".join(found) for word, found in self._pieces.items()}
@@ -119,6 +124,8 @@ class _Reading:
             raise Failed("bomb", f"more than {MAX_CELLS} cells in a sheet")
         value = self._value(pieces)
         if "f" in pieces:
+            if self._shared_as is not None:
+                pieces["f"] = self._shared.text(self._shared_as, pieces["f"], self._row, self._column)
             if len(self.said.formulas) >= MAX_FORMULAS:
                 raise Failed("bomb", f"more than {MAX_FORMULAS} formulas in a sheet")
             self.said.formulas[self._address] = Formula(pieces["f"], value)
