@@ -46,20 +46,21 @@ class Reading:
         self.images_left = images_left
         """Pictures that the document still takes."""
 
-    async def read(self, batch: Sequence[Item], found: list[Found]) -> None:
-        """Raises RoomFailed."""
+    async def read(self, batch: Sequence[Item], found: list[Found], *, last: bool = False) -> None:
+        """``last``: what is not answered now has failed. Raises RoomFailed."""
         left_s = self._until - time.monotonic()
         if left_s <= 0:
             return _fail(batch, found, "timeout", "the time of the whole deliverable was used up")
         await self._in_room(batch, found, left_s)
         missing = [item for item in batch if found[item.place].kind == _UNREAD]
-        if not missing or len(batch) == 1:
+        if not missing or last:
             return _fail(missing, found, "extractor_failed", "no answer about this file")
-        # One of them ended the program or the room: the others are not to suffer for it.
+        # One of them ended the program or the room, or the engine did: the others are not to suffer for it, and one that is
+        # alone has a second try.
         half = (len(missing) + 1) // 2
         for some in (missing[:half], missing[half:]):
             if some:
-                await self.read(some, found)
+                await self.read(some, found, last=len(batch) == 1)
         return None
 
     async def _in_room(self, batch: Sequence[Item], found: list[Found], left_s: float) -> None:

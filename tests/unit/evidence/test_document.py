@@ -140,8 +140,22 @@ async def test_a_room_that_dies_costs_the_file_that_ended_it(shelf: Shelf) -> No
     def answer(asked: list[tuple[int, str]]) -> bytes:
         return died(asked) if any(n == 4 for n, _ in asked) else b"".join(line(n, text("x")) for n, _ in asked)
 
-    found = await made(shelf, ScriptedRooms(answer))
+    rooms = ScriptedRooms(answer)
+    found = await made(shelf, rooms)
     assert [f.error for f in found.files] == [None, None, None, None, "extractor_failed", None, None, None, None]
+    assert sum(r.asked["files"] == [[4, "pdf"]] for r in rooms.rooms) == 2
+
+
+async def test_an_engine_that_ends_a_room_costs_nothing(shelf: Shelf) -> None:
+    shelf.put("output/a.pdf", b"%PDF")
+    tries: list[int] = []
+
+    def answer(asked: list[tuple[int, str]]) -> bytes:
+        tries.append(1)
+        return died(asked) if len(tries) == 1 else line(0, text("x"))
+
+    found = await made(shelf, ScriptedRooms(answer))
+    assert [f.state for f in found.files] == ["extracted"]
 
 
 async def test_a_program_that_ends_early_costs_nothing_that_can_be_read_again(shelf: Shelf) -> None:
