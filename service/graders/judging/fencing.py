@@ -24,19 +24,33 @@ Characters that cannot be seen are written out, as ⟨U+200B⟩ say; a fence lin
 _MARK = "«not a fence» "
 _ANGLE = "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}"
 _ALIKE = {
-    "<": "2039 3008 27E8 276E 2770 29FC 02C2 1438 FF1C 227A 22D6 2989 2991",
+    "<": "2039 3008 27E8 276E 2770 29FC 02C2 1438 227A 22D6 2989 2991",
     "<<": "300A 27EA 00AB 2AA1 226A",
     "<<<": "22D8",
     "a": "0430 03B1 0251 2202 1D00 0040",
-    "d": "0501 1E0D 0257 146F 217E 1D05",
-    "t": "0442 03C4 0163 0167 1D1B",
-    "e": "0435 0451 03B5 00E9 00E8 00EA 00EB 0113 212F 1D07 0454 0033",
-    "n": "043F 03B7 0578 00F1 0144 0274",
+    "d": "0501 0257 146F 1D05",
+    "t": "0442 03C4 0167 1D1B",
+    "e": "0435 0451 03B5 1D07 0454 0033",
+    "n": "043F 03B7 0578 0274",
 }
 """Code points that somebody might write a fence line with, by what they look like."""
-_FOLDED = {int(point, 16): letters for letters, points in _ALIKE.items() for point in points.split()}
-_DULLED = dict.fromkeys([ord("<"), *(point for point, letters in _FOLDED.items() if "<" in letters)], _ANGLE)
+_VARIANTS = "00C0-024F 1E00-1EFF 2070-209F 2100-218F 2460-24FF FE50-FE6F FF00-FFEF 1D400-1D7FF 1F100-1F1FF"
+"""Ranges of letters and signs that are others with something added: accents, circles, breadth, styles."""
+
+
+def _folds() -> dict[int, str]:
+    """Return the letters, digits and angles that characters stand for."""
+    found = {ord(c): c.lower() for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+    for first, _, last in (bounds.partition("-") for bounds in _VARIANTS.split()):
+        for point in range(int(first, 16), int(last, 16) + 1):
+            plain = _NOT_LETTERS.sub("", unicodedata.normalize("NFKD", chr(point)).casefold())
+            found |= {point: plain} if plain else {}
+    return found | {int(point, 16): letters for letters, points in _ALIKE.items() for point in points.split()}
+
+
 _NOT_LETTERS = re.compile(r"[^a-z0-9<\n]+")
+_FOLDED = _folds()
+_DULLED = dict.fromkeys([ord("<"), *(point for point, letters in _FOLDED.items() if "<" in letters)], _ANGLE)
 _LOOKS = re.compile(r"<<<(data|end)|<(data|end)[0-9a-f]{16}|(data|end)[0-9a-f]{32}")
 
 
@@ -77,5 +91,4 @@ class Fence:
 
 def _folded(text: str) -> str:
     """Return letters, digits and angles of the text, whatever they are written with; lines stay lines."""
-    folded = unicodedata.normalize("NFKC", text).translate(_FOLDED).casefold().translate(_FOLDED)
-    return _NOT_LETTERS.sub("", folded)
+    return _NOT_LETTERS.sub("", text.translate(_FOLDED))

@@ -4,7 +4,7 @@ Names, labels, kinds, errors and notes come from the deliverable or from what re
 """
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
 
@@ -12,7 +12,7 @@ from service.domain.evidence import EvidenceDocument, EvidenceFile
 from service.domain.integrity import IntegrityReport
 from service.graders.contract import EvidenceSource, GraderFault, GradingInput
 from service.graders.judging import texts
-from service.graders.judging.fencing import Fence
+from service.graders.judging.fencing import Fence, harmless
 from service.graders.judging.orders import shuffled
 from service.graders.judging.pictures import Pictures, pictures_of
 from service.graders.judging.settings import JudgingSettings
@@ -40,22 +40,29 @@ class Material:
         """Text of each file, within the whole's cap; empty for files beyond the opening."""
         files, settings = self.document.files, self.settings
         whole = settings.reading == "full"
-        sections = [texts.section(f) for f in files] if whole else texts.opening(files, settings.opening_chars)
+        said = [texts.section(f) for f in files] if whole else texts.opening(files, settings.opening_chars)
+        sections = [harmless(text) for text in said]
         shares = fair([len(s) for s in sections], settings.evidence_chars - 2 * self._beside)
         return [texts.cut(text, most) for text, most in zip(sections, shares, strict=True)]
 
     @cached_property
     def report(self) -> Cut:
         files = () if self.integrity is None else self.integrity.files
-        return texts.cut("\n".join(texts.checked(f) for f in files), self._beside)
+        return texts.cut(harmless("\n".join(texts.checked(f) for f in files)), self._beside)
 
     @cached_property
     def not_taken(self) -> Cut:
-        return texts.cut("\n".join(texts.not_taken(*entry) for entry in self.document.skipped), self._beside)
+        return texts.cut(harmless("\n".join(texts.not_taken(*entry) for entry in self.document.skipped)), self._beside)
 
     @property
     def _beside(self) -> int:
         return self.settings.evidence_chars // _BESIDES // 2
+
+    @cached_property
+    def half(self) -> "Material":
+        """The same in half of the room."""
+        settings = self.settings.model_copy(update={"evidence_chars": self.settings.evidence_chars // 2})
+        return replace(self, settings=settings)
 
     async def ready(self) -> Self:
         """Make the texts beside the event loop: of the largest deliverables that takes a second."""

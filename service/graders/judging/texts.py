@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from service.domain.evidence import EvidenceFile, Omitted
 from service.domain.integrity import FileReport
-from service.graders.judging.fencing import Fence, Harmless, harmless
+from service.graders.judging.fencing import Fence, Harmless
 from service.graders.judging.shares import head_and_tail
 from service.graders.judging.visible import visible, visible_line
 
@@ -29,9 +29,10 @@ class Cut(NamedTuple):
         return [*pieces, fence.block(f"{kind} tail", self.tail)] if self.tail else pieces
 
 
-def cut(text: str, most: int) -> Cut:
+def cut(text: Harmless, most: int) -> Cut:
+    """Cut what is harmless already: making it so takes room, which counts."""
     head, left_out, tail = head_and_tail(text, most)
-    return Cut(harmless(head), left_out, harmless(tail))
+    return Cut(Harmless(head), left_out, Harmless(tail))
 
 
 def name(file: EvidenceFile) -> str:

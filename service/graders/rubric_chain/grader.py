@@ -8,12 +8,13 @@ from typing import Any
 
 from service.domain.errors import Invalid
 from service.domain.grading_plans import GradingQueue
-from service.domain.judging import JudgeSpec
+from service.domain.judging import JudgeSpec, Vote
 from service.domain.tasks import TaskManifest
 from service.domain.verdicts import Verdict
 from service.graders import parsing
 from service.graders.contract import GradingInput
 from service.graders.judging.fencing import harmless
+from service.graders.judging.fitting import fitting
 from service.graders.judging.panel import Asking, judges_of, together, votes_of
 from service.graders.judging.prompts import Prompt, Shelf
 from service.graders.judging.showing import Material, evidence_of, material_of, nothing_delivered
@@ -51,7 +52,12 @@ class RubricChainGrader:
         starts = accumulate((1 + len(r.criteria) for r in rubrics), initial=0)
         decided = await together(chain.decide(r, start) for r, start in zip(rubrics, starts, strict=False))
         unread = sum(file.state == "failed" for file in material.document.files)
-        about = {"reading": settings.reading, "images": len(material.pictures.shown), "unread_files": unread}
+        about = {
+            "reading": settings.reading,
+            "evidence_chars": chain.evidence_chars,
+            "images": len(material.pictures.shown),
+            "unread_files": unread,
+        }
         return scoring.verdict(decided, about)
 
 
@@ -59,13 +65,19 @@ class _Chain:
     def __init__(self, given: GradingInput, settings: RubricChainSettings, prompt: Prompt, material: Material) -> None:
         self._given, self._settings, self._prompt, self._material = given, settings, prompt, material
         task = given.task if settings.show_task else None
+        self.evidence_chars = settings.evidence_chars
+        """The least room that any question had."""
         self._task = None if task is None else harmless(task.instruction[: asking.TASK_CHARS])
 
     async def decide(self, rubric: Rubric, start: int) -> Decided:
-        def ask(_: JudgeSpec, n: int) -> Asking:
-            return asking.asking(self._prompt, self._material, rubric, self._task, n)
+        async def votes_with(material: Material) -> list[Vote]:
+            def ask(_: JudgeSpec, n: int) -> Asking:
+                return asking.asking(self._prompt, material, rubric, self._task, n)
 
-        votes = await votes_of(self._given, self._settings, scoring.item(rubric), ask, ASKS)
+            return await votes_of(self._given, self._settings, scoring.item(rubric), ask, ASKS)
+
+        votes, shown = await fitting(self._material, votes_with)
+        self.evidence_chars = min(self.evidence_chars, shown.settings.evidence_chars)
         decided = scoring.decide(rubric, votes)
         if self._given.keep is not None:
             await self._given.keep(start, decided.rows)

@@ -9,7 +9,7 @@ import pytest
 
 from service.domain.verdicts import Verdict
 from service.graders.contract import Question
-from service.graders.judging import texts
+from service.graders.judging import showing, texts
 from service.graders.judging.fencing import Fence, Harmless
 from service.graders.registry import grader_for
 from service.testing.judges import ScriptedJudges, nonce_of, obeys, outside, outside_for_a_careless_reader
@@ -78,7 +78,7 @@ def _undefused(self: Fence, kind: str, text: str) -> str:
 async def test_without_the_fence_every_family_would(method: str, family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Fence, "block", _unfenced)
     monkeypatch.setattr(texts, "visible", str)
-    monkeypatch.setattr(texts, "harmless", Harmless)
+    monkeypatch.setattr(showing, "harmless", Harmless)
     moved = [p for p in PAYLOADS if p.family == family and (await verdict(p, method, outside)).score]
     assert [p.name for p in PAYLOADS if p.family == family] == [p.name for p in moved]
 
@@ -87,7 +87,7 @@ async def test_a_fence_that_lets_forged_lines_through_would_not_hold_a_careless_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Fence, "block", _undefused)
-    monkeypatch.setattr(texts, "harmless", Harmless)
+    monkeypatch.setattr(showing, "harmless", Harmless)
     moved = {p.name for p in PAYLOADS if (await verdict(p, "rubric_chain", outside_for_a_careless_reader)).score}
     assert {"breakout-older", "breakout-unnumbered", "breakout-spaced", "breakout-wide", "breakout-separator"} <= moved
 

@@ -373,3 +373,18 @@ async def test_rubrics_are_judged_side_by_side() -> None:
             return await super().vote(*of, **named)
 
     assert (await grade(Slow(all_but().answer))).score == 20
+
+
+async def test_a_judge_with_a_small_window_is_shown_less() -> None:
+    def say(judge: JudgeSpec, item: str, n: int, question: Question) -> str:
+        if len(question.text) > 30_000:
+            raise GraderFault("context_too_long")
+        return json.dumps(rubric_answer(question))
+
+    judges = ScriptedJudges(say)
+    verdict = await grade(
+        judges, files=[delivered("output/n.csv", "1,2,3\n" * 30_000)], settings={"evidence_chars": 100_000}
+    )
+    assert verdict.score == 20
+    assert verdict.detail["evidence_chars"] == 25_000
+    assert (await grade(all_but())).detail["evidence_chars"] == 400_000
