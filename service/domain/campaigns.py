@@ -38,6 +38,8 @@ class RunWhere(Strict):
     agent_id: Few = Field(default_factory=list[str])
     task_id: Ids = Field(default_factory=list[str])
     benchmark_id: Few = Field(default_factory=list[str])
+    phase: Few = Field(default_factory=list[str])
+    """``grading``: those whose gradings wait, perhaps for these people."""
     outcome: Few = Field(default_factory=list[str])
     flag: Few = Field(default_factory=list[str])
     model: Few = Field(default_factory=list[str])

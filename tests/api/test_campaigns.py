@@ -86,7 +86,9 @@ async def test_a_grading_that_waits_for_people_ends_the_run(tenant: Tenant) -> N
         (waiting,) = await gradings.enqueue(
             tx, run, [GraderSpec(method="human_panel")], queues={"human_panel": "people"}
         )
-    campaign = await tenant.post("/v1/campaigns", PANEL | {"ratings_per_item": 1})
+    await delivered(tenant, await commissioned(tenant, "t/done"), agent["id"])
+    waits = {"selection": {"where": {"phase": ["grading"]}}, "ratings_per_item": 1}
+    campaign = await tenant.post("/v1/campaigns", PANEL | waits)
     await tenant.post(f"/v1/campaigns/{campaign['id']}/open", None, 200)
     async with joined(tenant, campaign["id"], *people(1)) as (one,):
         await one.rate_all(3)

@@ -65,6 +65,7 @@ def _filter(selection: Selection) -> RunFilter:
         agent_id=tuple(where.agent_id),
         task_id=tuple(where.task_id),
         benchmark_id=tuple(where.benchmark_id),
+        phase=tuple(where.phase),
         outcome=tuple(where.outcome),
         flag=tuple(where.flag),
         model=tuple(where.model),
