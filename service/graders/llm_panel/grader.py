@@ -11,9 +11,10 @@ from service.domain.tasks import TaskManifest
 from service.domain.verdicts import Verdict, VerdictState
 from service.graders import parsing
 from service.graders.contract import GraderFault, GradingInput
+from service.graders.judging.fitting import fitting
 from service.graders.judging.panel import judges_of, votes_of
 from service.graders.judging.prompts import Prompt
-from service.graders.judging.showing import material_of, nothing_delivered
+from service.graders.judging.showing import Material, material_of, nothing_delivered
 from service.graders.llm_panel.asking import SHELF, Panel
 from service.graders.llm_panel.counting import (
     FIELDS,
@@ -44,7 +45,12 @@ class LlmPanelGrader:
         material = await material_of(given, settings, images=True)
         if nothing_delivered(material.document):
             return _nothing(settings)
-        votes = await votes_of(given, settings, "", Panel(given, given.task, settings, prompt, material).asking)
+        task = given.task
+
+        async def votes_with(shown: Material) -> list[Vote]:
+            return await votes_of(given, settings, "", Panel(given, task, settings, prompt, shown).asking)
+
+        votes, _ = await fitting(material, votes_with)
         return verdict_of(settings, votes)
 
 
