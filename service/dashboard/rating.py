@@ -165,15 +165,29 @@ def _headers(request: Request) -> dict[str, str]:
     return HEADERS | {"Content-Security-Policy": policy}
 
 
+def _standing(campaign: CampaignRow, rater: RaterRow, *, nothing: bool) -> tuple[str, str | None, bool]:
+    """Return what is so between items, as title and sentence, and whether the rater may ask for the next one."""
+    if campaign.state is not CampaignState.OPEN:
+        return *_OVER[campaign.state], False
+    if rater.qualified is False:
+        return (
+            "Thank you",
+            "Your trial ratings were too far from those expected: there is nothing further for you.",
+            False,
+        )
+    if nothing:
+        return (
+            "Nothing left for now",
+            "Thank you. An item may still come back or need another opinion: look later.",
+            True,
+        )
+    if campaign.spec.qualification is not None and rater.qualified is None:
+        return "Ready", f"The first items are a trial, {len(campaign.spec.qualification.golds)} in all.", True
+    return "Ready", None, True
+
+
 def _of_campaign(campaign: CampaignRow, rater: RaterRow, nothing: bool) -> dict[str, Any]:
-    title, sentence = _OVER.get(campaign.state, ("Ready", None))
-    may_start = campaign.state is CampaignState.OPEN
-    if may_start and nothing:
-        title = "Nothing left for now"
-        sentence = "Thank you. An item may still come where others disagree or hand one back: look again later."
-    if may_start and rater.qualified is False:
-        title, may_start = "Thank you", False
-        sentence = "Your trial ratings were too far from the expected ones, so there is nothing further for you here."
+    title, sentence, may_start = _standing(campaign, rater, nothing=nothing)
     return {
         "rater_id": rater.id,
         "title": title,

@@ -168,3 +168,22 @@ async def test_who_only_reads_may_not_lead(tenant: Tenant, pages: httpx.AsyncCli
     blind = (await tenant.token("runs:read"))["Authorization"].removeprefix("Bearer ")
     await log_in(pages, blind)
     assert (await pages.get(f"/campaigns/{row.id}")).status_code == 403
+
+
+async def test_between_items_the_page_says_what_is_so(tenant: Tenant, pages: httpx.AsyncClient) -> None:
+    row, (code,) = await rated(tenant)
+    await join(pages, code)
+    assert 'id="next"' in (await pages.get("/rate/work")).text
+    assert "Nothing left for now" in (await pages.get("/rate/work?none=1")).text
+    async with tenant.state.db.transaction() as tx:
+        (rater,) = await raters.of_campaign(tx, row.id)
+        await raters.qualify(tx, rater.id, passed=False)
+    text = (await pages.get("/rate/work")).text
+    assert ("nothing further for you" in text, 'id="next"' in text) == (True, False)
+    async with tenant.state.db.transaction() as tx:
+        await campaigns.close(tx, row)
+    text = (await pages.get("/rate/work")).text
+    assert ("This campaign is closed" in text, 'id="next"' in text) == (True, False)
+    async with tenant.state.db.transaction() as tx:
+        await raters.remove(tx, rater)
+    assert (await pages.get("/rate/work")).headers["location"] == "/rate?over=1"
