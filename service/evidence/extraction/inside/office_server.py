@@ -21,6 +21,7 @@ MOST_STARTS = 20
 """In one room: a document that kills the program costs the others seconds."""
 _ASK_S = 5.0
 Answer = dict[str, Any]
+_DIED: Answer = {"error": "cannot_open", "detail": "the office program did not survive it"}
 
 
 def serve(listener: socket.socket, folder: Path) -> None:
@@ -67,7 +68,14 @@ class Instance:
         os.close(tell)
 
     def answer(self, question: bytes) -> Answer:
-        """Return what the driver says of the question, or why it said nothing."""
+        """Return what the driver says of the question, or why it said nothing.
+
+        A program that ends is asked once more: an earlier document may have ended it.
+        """
+        first = self._asked(question)
+        return self._asked(question) if first == _DIED else first
+
+    def _asked(self, question: bytes) -> Answer:
         if self._driver is None:
             if self._starts >= MOST_STARTS:
                 return _failed("office_unavailable", "it was started too often")
@@ -91,7 +99,7 @@ class Instance:
             return _failed("timeout", f"the office program did not end within {CONVERT_S:g} s")
         except (OSError, ValueError, TypeError):
             self.end()
-            return _failed("cannot_open", "the office program did not survive it")
+            return _DIED
 
     def _line(self, seconds: float) -> bytes:
         """Return the driver's next line, empty at its end. Raises TimeoutError."""
