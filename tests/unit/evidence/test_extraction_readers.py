@@ -2,16 +2,19 @@
 
 import io
 import json
+import time
 from base64 import b64encode
 from dataclasses import replace
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from service.evidence.extraction.inside.contract import Failed
+from service.evidence.extraction.inside.contract import Failed, Output
 from service.evidence.extraction.inside.kinds import kind_of
 from service.evidence.extraction.inside.readers import texts
+from service.evidence.extraction.inside.readers.pages import read_html
 from service.evidence.integrity.checker.findings import Trouble
 from tests.unit.evidence.extraction_rig import CAPS, read, words
 
@@ -71,6 +74,7 @@ HIDDEN = [
     '<p style="color:rgba(0,0,0,0)">X</p>', '<div style="background:#123456"><i style="color:#123457">X</i></div>',
     '<p style="position:absolute; left:-9999px">X</p>', '<p style="text-indent:-9999px">X</p>', "<template><p>X</p></template>",
     "<style>.a{display:none}</style><p class='b a'>X</p>", "<style>p{color:white}</style><p>X</p>",
+    "<style>/* .x{} */ p{}\n.a /* b */ {display:none}</style><p class=a>X</p>", "<STYLE type=x>.a{display:none}</STYLE ><p class=a>X</p>",
     "<style>#q , .z {font-size:1px !important}</style><b id=Q>X</b>", '<div style="display:none"><p style="display:block">X</p></div>',
     "<!-- X -->", '<img alt="X">', '<a title="X">a</a>',
 ]  # fmt: skip
@@ -95,6 +99,25 @@ def test_hidden_text_is_told_apart(tmp_path: Path, markup: str) -> None:
 def test_seen_text_is_not(tmp_path: Path, markup: str) -> None:
     out = read(tmp_path, "a.html", f"<!doctype html><body>plain {markup} words</body>".encode())
     assert "X" in words(out, "text")
+
+
+@pytest.mark.parametrize("piece", ["<style>", "<style>a{", "<style>/*</style>", "{", "/*"])
+def test_pages_that_never_end_take_no_time(tmp_path: Path, piece: str) -> None:
+    started = time.process_time()
+    read(tmp_path, "a.html", ("<!doctype html>words" + piece * 20_000).encode())
+    assert time.process_time() - started < 10
+
+
+def test_a_page_that_takes_too_long_is_shown_as_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(*_: object) -> None:
+        raise Failed("timeout", "too late")
+
+    monkeypatch.setattr(HTMLParser, "feed", late)
+    out = Output("html", "html", tmp_path, CAPS)
+    (tmp_path / "page").write_bytes(b"<html>words")
+    with pytest.raises(Failed):
+        read_html(tmp_path / "page", out)
+    assert [(p.label, p.head) for p in out.pieces] == [("source", "<html>words")]
 
 
 def test_scripts_are_code_and_inlined_pictures_are_shown(tmp_path: Path) -> None:

@@ -7,13 +7,14 @@ Nothing is rendered: what is hidden is told by attributes, by inline styles and 
 import base64
 import binascii
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import unquote_to_bytes
 
-from service.evidence.extraction.inside.contract import Output
+from service.evidence.extraction.inside.contract import Failed, Output
 from service.evidence.extraction.inside.readers import styles
 from service.evidence.extraction.inside.readers.texts import decoded
 
@@ -24,12 +25,12 @@ _BLOCK_NAMES = (
     "main nav ol option p pre section summary table tbody tfoot thead tr ul br title"
 )
 _VOID, _BLOCKS = frozenset(_VOID_NAMES.split()), frozenset(_BLOCK_NAMES.split())
-_RULE = re.compile(r"([^{}]{1,500})\{([^{}]{0,4000})\}")
 _SELECTOR = re.compile(r"([a-z][a-z0-9]*)?([.#][\w-]+)?\Z", re.IGNORECASE)
 _BLANKS = re.compile(r"[ \t\r\f\v\u00a0]+")
 _LINES = re.compile(r"\n\s*\n\s*")
 MAX_DEPTH = 2000
 MAX_LINKS = 200
+MAX_RULES, MAX_SELECTORS = 5000, 2000
 
 
 def read_html(path: Path, out: Output) -> None:
@@ -37,9 +38,13 @@ def read_html(path: Path, out: Output) -> None:
     if text is None:
         return
     page = _Page()
-    page.rules = _rules(text[:MAX_CHARS])
-    page.feed(text[:MAX_CHARS])
-    page.close()
+    try:
+        page.rules = _rules(text[:MAX_CHARS])
+        page.feed(text[:MAX_CHARS])
+        page.close()
+    except Failed:  # it took too long: better its source than nothing
+        out.part("code", "source", text)
+        raise
     out.omit(chars=max(0, len(text) - MAX_CHARS))
     for name, value in page.meta.items():
         out.fact(name, value)
@@ -60,15 +65,37 @@ def tidy(text: str) -> str:
 
 
 def _rules(text: str) -> dict[str, dict[str, str]]:
-    """Return what the page's own sheets say of plain selectors: tag, ``.class``, ``#id``, and tag with one of these."""
+    """Return what the page's own sheets say of plain selectors: tag, ``.class``, ``#id``, and tag with one of these.
+
+    Each letter is looked at once: patterns that go back and forth can be made to take for ever.
+    """
     found: dict[str, dict[str, str]] = {}
-    for sheet in re.findall(r"<style[^>]{0,500}>(.{0,500000}?)</style", text, re.DOTALL | re.IGNORECASE)[:50]:
-        for selectors, body in _RULE.findall(re.sub(r"/\*.{0,10000}?\*/", "", sheet, flags=re.DOTALL)):
+    for sheet in _between(text, text.lower(), "<style", "</style"):
+        for rule in _uncommented(sheet.partition(">")[2]).split("}"):
+            selectors, brace, body = rule.rpartition("{")
+            if not brace or "@" in selectors or len(selectors) > MAX_SELECTORS:
+                continue
             declared = styles.declarations(body)
-            for selector in selectors.split(","):
-                if _SELECTOR.match(selector.strip()) and len(found) < 5000:
+            for selector in selectors.rpartition("{")[2].split(","):
+                if _SELECTOR.match(selector.strip()) and len(found) < MAX_RULES:
                     found.setdefault(selector.strip().lower(), {}).update(declared)
     return found
+
+
+def _uncommented(sheet: str) -> str:
+    first, *rest = sheet.split("/*")
+    return first + "".join(piece.partition("*/")[2] for piece in rest)
+
+
+def _between(text: str, searched: str, start: str, end: str) -> Iterator[str]:
+    """Yield what stands between the two; ``searched`` is the text as it is compared."""
+    at = searched.find(start)
+    while at >= 0:
+        stop = searched.find(end, at + len(start))
+        if stop < 0:
+            return
+        yield text[at + len(start) : stop]
+        at = searched.find(start, stop)
 
 
 @dataclass(slots=True)
