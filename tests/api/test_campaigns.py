@@ -11,7 +11,7 @@ from service.domain.run_states import Phase
 from service.domain.tasks import GraderSpec
 from service.store import gradings, runs
 from service.store.campaigns import assignments
-from tests.api.helpers import Tenant
+from tests.api.helpers import Tenant, file_entry
 from tests.api.raters import PANEL, RULES, browser, commissioned, delivered, joined, panel, people
 
 UNKNOWN = "asg_00000000000000000000000000"
@@ -79,9 +79,10 @@ async def test_a_success_is_passed_again_and_settled_by_a_fourth(tenant: Tenant)
 
 async def test_a_grading_that_waits_for_people_ends_the_run(tenant: Tenant) -> None:
     agent = await tenant.agent()
-    run_id = await delivered(tenant, await commissioned(tenant), agent["id"])
+    run_id = (await tenant.post("/v1/runs", {"task": await commissioned(tenant), "agent": agent["id"]}))["id"]
+    await tenant.seal(await tenant.start(run_id), [file_entry("output/report.md", b"done", "text/plain")])
     async with tenant.state.db.transaction() as tx:
-        await runs.set_phase(tx, run_id, Phase.GRADING, outcome=None)
+        await runs.set_phase(tx, run_id, Phase.GRADING)
         run = await runs.load(tx, run_id)
         (waiting,) = await gradings.enqueue(
             tx, run, [GraderSpec(method="human_panel")], queues={"human_panel": "people"}
