@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import func, select
 
 from service.domain.controls import LABEL, OF, SEED, ControlKind
-from service.domain.run_states import Flag, Phase
+from service.domain.run_states import Phase
 from service.store.database import Tx
-from service.store.run_filters import facet_holds
+from service.store.run_filters import facet_holds, is_control
 from service.store.tables import agents, runs, tasks
 
 MOST_SOURCES = 1000
@@ -59,8 +59,3 @@ async def sources(
         wanted.append(facet_holds(*facet))
     query = select(runs.c.id).join(tasks, tasks.c.id == runs.c.task_id).join(agents, agents.c.id == runs.c.agent_id)
     return [*(await tx.execute(query.where(*wanted).order_by(runs.c.id).limit(MOST_SOURCES))).scalars()]
-
-
-def is_control() -> ColumnElement[bool]:
-    """Labels are anybody's to give; the flag is ours."""
-    return runs.c.flags.contains([Flag.CONTROL.value])

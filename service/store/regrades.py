@@ -16,7 +16,7 @@ from service.store.paging import Sort
 from service.store.phases import notify
 from service.store.rows import RunFilter
 from service.store.rows_grading import RegradeRow
-from service.store.run_filters import conditions
+from service.store.run_filters import work_of_agents
 from service.store.tables import agents, gradings, runs, tasks
 from service.store.tables_grading import regrade_runs, regrades
 
@@ -62,7 +62,7 @@ async def candidates(tx: Tx, project_id: str, where: RunFilter, stratify: str | 
         select(runs, _stratum(stratify).label("stratum"))
         .join(tasks, tasks.c.id == runs.c.task_id)
         .join(agents, agents.c.id == runs.c.agent_id)
-        .where(runs.c.project_id == project_id, *delivered, *conditions(where))
+        .where(runs.c.project_id == project_id, *delivered, *work_of_agents(where))
         .order_by(runs.c.created_at, runs.c.id)
         .limit(limit)
     )

@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, cast, func, or_, select
 from sqlalchemy.dialects.postgresql import JSONB
 
 from service.domain.cleaning import clean_str
+from service.domain.run_states import Flag
 from service.store.listing import Condition, sorts_by
 from service.store.paging import Sort
 from service.store.rows import RunFilter
@@ -39,6 +40,20 @@ def conditions(where: RunFilter) -> list[ColumnElement[bool]]:
     if where.benchmark_id:
         found.append(of_benchmark(runs.c.task_id)(where.benchmark_id))
     return [*found, *_times(where)]
+
+
+def work_of_agents(where: RunFilter) -> list[ColumnElement[bool]]:
+    """As :func:`conditions`, for choosing what is graded or rated: altered-work controls are no agent's work, and are in
+    it only where they are named by id or by their flag."""
+    found = conditions(where)
+    if not where.ids and Flag.CONTROL not in where.flag:
+        found.append(~is_control())
+    return found
+
+
+def is_control() -> ColumnElement[bool]:
+    """Labels are anybody's to give; the flag is ours."""
+    return runs.c.flags.contains([Flag.CONTROL.value])
 
 
 def _times(where: RunFilter) -> list[ColumnElement[bool]]:

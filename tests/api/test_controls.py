@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
+from service.domain.campaigns import Selection
 from service.domain.verdicts import Verdict, VerdictState
 from service.lifecycle.operations.contract import OperationContext
 from service.lifecycle.operations.perform import perform
-from service.store import gradings, operations, runs
+from service.store import gradings, operations, regrades, runs
+from service.store.campaigns import selecting
 from service.store.rows import RunFilter
 from tests.api.helpers import Tenant
 
@@ -128,3 +130,19 @@ async def test_scopes(tenant: Tenant) -> None:
     path = f"/v1/controls/{operation['id']}"
     assert (await tenant.client.get(path, headers=headers)).status_code == 200
     assert (await tenant.client.get(path, headers=await tenant.token("runs:read"))).status_code == 403
+
+
+async def test_a_choice_of_runs_for_grading_or_rating_has_no_controls_in_it(tenant: Tenant) -> None:
+    run_id = await delivered(tenant)
+    await made(tenant, {"kinds": ["empty"], "runs": [run_id]})
+    control = await control_of(tenant, run_id)
+    async with tenant.state.db.reading() as tx:
+        for where, expected in (
+            (RunFilter(), [run_id]),
+            (RunFilter(flag=("control",)), [control]),
+            (RunFilter(ids=(run_id, control)), [run_id, control]),
+        ):
+            found = await regrades.candidates(tx, tenant.project_id, where, None, 10)
+            assert [one.run_id for one in found] == expected
+        selected = await selecting.candidates(tx, tenant.project_id, Selection(), "category")
+        assert [one.run_id for one in selected] == [run_id]

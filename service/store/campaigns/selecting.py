@@ -12,7 +12,7 @@ from service.domain.tasks import Facet
 from service.domain.verdicts import VerdictState
 from service.store.database import Tx
 from service.store.rows import RunFilter
-from service.store.run_filters import conditions
+from service.store.run_filters import work_of_agents
 from service.store.tables import agents, gradings, runs, tasks
 
 MOST_CANDIDATES = 100_000
@@ -36,7 +36,7 @@ async def candidates(
 
     Raises Invalid("too_many_runs").
     """
-    query = _query(selection, category).where(runs.c.project_id == project_id, *conditions(_filter(selection)))
+    query = _query(selection, category).where(runs.c.project_id == project_id, *work_of_agents(_filter(selection)))
     if agent_ids:
         query = query.where(runs.c.agent_id.in_(agent_ids))
     if selection.verdict is not None:
