@@ -128,6 +128,13 @@ async def test_a_verdict_shows_its_plan_its_judges_and_what_people_say(
     await tenant.post(f"{path}/contest", {"reason": "Is it?"})
     await log_in(pages, tenant.secret)
     text = (await pages.get(f"/runs/{grading['run_id']}")).text
-    for shown in ("plan task@1, round 1", "acme/one#12345678: 3 votes", "2 / 4", "4 / 4", "Contested by tok_", "Is it?"):
+    for shown in (
+        "plan task@1, round 1",
+        "acme/one#12345678: 3 votes",
+        "2 / 4",
+        "4 / 4",
+        "Contested by tok_",
+        "Is it?",
+    ):
         assert shown in text
     assert "by Ada⟨U+202E⟩: All &lt;b&gt;there&lt;/b&gt;." in text
