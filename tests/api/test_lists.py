@@ -69,7 +69,14 @@ async def test_gradings_of_all_runs(tenant: Tenant) -> None:
     run = await graded(tenant)
     [one] = (await tenant.get(f"/v1/gradings?run_id={run['id']}&method=exact&state=pending&total=true"))["data"]
     whole = await tenant.get(f"/v1/gradings/{one['id']}")
-    besides = {"criteria": [], "criteria_total": 0, "votes_total": 0, "override": None, "contests": 0, "cost_usd": None}
+    besides: dict[str, Any] = {
+        "criteria": [],
+        "criteria_total": 0,
+        "votes_total": 0,
+        "override": None,
+        "contests": 0,
+        "cost_usd": None,
+    }
     assert {**one, **besides} == whole
     assert await listed(tenant, "/v1/gradings?state=graded") == []
 
