@@ -14,7 +14,7 @@ QUICK := not docker and not images and not slow and not load
 PYTEST_FAST := $(PYTEST) -q -n 2 --dist loadfile $(FAST)
 # They wait for processes and databases more than they compute.
 PYTEST_WAITING := $(PYTEST) -q -n 3 --dist loadfile $(WAITING)
-PYTEST_WHOLE := $(PYTEST) $(WHOLE)
+PYTEST_WHOLE := $(PYTEST) -q -n 2 --dist loadfile $(WHOLE)
 
 .PHONY: help setup engine browser postgres check static test test-all demo demo-desktop serve bench mutants images record-fixtures compose schema lock faults clean
 

@@ -4,9 +4,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Table, TextClause, text
+from sqlalchemy import Float, Table, TextClause, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.types import TypeEngine
 
 _DIALECT = postgresql.dialect()
 
@@ -23,11 +24,16 @@ def insert_of_many(table: Table, names: Sequence[str], *, where: str = "", tail:
 
 def arrays_of(table: Table, names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Return the statement's parameters; JSON must be clean (domain.cleaning)."""
-    return {name: [_given(row[name], json_too=_is_json(table, name)) for row in rows] for name in names}
+    return {name: [_given(row[name], table.c[name].type) for row in rows] for name in names}
 
 
-def _given(value: Any, *, json_too: bool) -> Any:
-    return json.dumps(value) if json_too and value is not None else value
+def _given(value: Any, type_: TypeEngine[Any]) -> Any:
+    """The driver sends a list as of its members' one type: whole numbers among fractions are made fractions."""
+    if value is None:
+        return None
+    if isinstance(type_, JSONB):
+        return json.dumps(value)
+    return float(value) if isinstance(type_, Float) else value
 
 
 def _is_json(table: Table, name: str) -> bool:

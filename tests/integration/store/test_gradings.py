@@ -79,6 +79,16 @@ async def test_a_verdict_is_written_once(db: Database, seeds: Seeds) -> None:
     assert again.phase is Phase.DONE
 
 
+async def test_points_may_be_whole_numbers_and_fractions(db: Database, seeds: Seeds) -> None:
+    _, rows = await graded_run(db, seeds)
+    points = [{"id": "a", "score": 1, "max_score": 1.5}, {"id": "b", "score": 0.5, "max_score": 2}, {"id": "c"}]
+    await finish(db, rows[0], Verdict(VerdictState.GRADED, 1.5, 3.5, criteria=points))
+    async with db.reading() as tx:
+        found = await gradings.get(tx, rows[0].project_id, rows[0].id)
+    assert found is not None
+    assert [(c.score, c.max_score) for c in found.criteria] == [(1.0, 1.5), (0.5, 2.0), (None, None)]
+
+
 async def test_a_failure_is_never_a_score(db: Database, seeds: Seeds) -> None:
     _, (a, b) = await graded_run(db, seeds)
     await finish(db, a, GOOD)
