@@ -25,6 +25,7 @@ from service.store.rows_models import BreakerRow
 MAX_PAUSE_S = 120.0
 """Longest that a Retry-After keeps everybody waiting."""
 MAX_WAYS = 10_000
+_END_S = 2.0
 _SYNC_S = 10.0
 _LATE_S = 1.0
 """How long a due probe is left to requests that wait, before one is made up."""
@@ -61,6 +62,8 @@ class _Lane:
     told_limit: int | None = None
     unwritten: int = 0
     """Decisions of this process that the table does not have yet: until then it is behind."""
+    changes: int = 0
+    """Decisions of this process."""
 
     def due(self, now: float) -> bool:
         return self.state is not BreakerState.CLOSED and not self.manual and now >= self.probe_at
@@ -132,22 +135,35 @@ class Gates:
 
     async def run(self) -> None:
         """Follow what other gateways and operators decide, and probe what nobody waits for; for ever."""
-        async with self._notifications.subscribe(BREAKERS) as changes:
-            while True:
-                try:
-                    await self.sync()
-                except Unavailable:
-                    log.warning("breakers_wait")
-                self._probe_quiet_ones()
-                await changes.wait(self._until_next())
+        try:
+            async with self._notifications.subscribe(BREAKERS) as changes:
+                while True:
+                    try:
+                        await self.sync()
+                    except Unavailable:
+                        log.warning("breakers_wait")
+                    self._probe_quiet_ones()
+                    await changes.wait(self._until_next())
+        finally:
+            await self._end()
+
+    async def _end(self) -> None:
+        """Let what is being written be written; what takes longer than a moment is broken off."""
+        if self._tasks:
+            _, late = await asyncio.wait({*self._tasks}, timeout=_END_S)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
 
     async def sync(self) -> None:
         """Take over what the table says, and say the present limits. Raises Unavailable."""
+        before = {key: lane.changes for key, lane in self._lanes.items()}
         async with self._db.reading() as tx:
             rows, now = await breakers.all_of(tx), await clock.now(tx)
         for row in rows:
             lane = self._lane(breakers.way_of(row))
-            if lane.unwritten == 0:
+            # What was read may be older than what was decided here meanwhile, also where that is written by now.
+            if lane.unwritten == 0 and lane.changes == before.get(lane.way.key, 0):
                 self._apply(lane, row, now.timestamp())
         for lane in [*self._lanes.values()]:
             present = lane.turnstile.limit.present
@@ -287,6 +303,7 @@ class Gates:
             await change(tx, lane.way, *arguments)
 
         lane.unwritten += 1
+        lane.changes += 1
         self._start(self._until_written(lane, write))
 
     async def _until_written(self, lane: _Lane, write: Callable[[Tx], Awaitable[None]]) -> None:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 import psycopg
 from psycopg.conninfo import make_conninfo
 from sqlalchemy import event, exc, make_url
-from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
 from service.domain.errors import Conflict, Invalid, Unavailable
@@ -54,28 +54,28 @@ class Database:
         (dead lock, time limits); Invalid("unstorable_value") for text that PostgreSQL does not take. A commit that broke off may or may not have happened: repeat only what may be repeated.
         """
         with _translated():
-            async with self._engine.begin() as tx:
+            async with _connected(self._engine) as tx, tx.begin():
                 yield tx
 
     @asynccontextmanager
     async def reading(self) -> AsyncGenerator[Tx]:
         """Open a transaction that cannot write. Raises as :meth:`transaction`."""
         with _translated():
-            async with self._reading.begin() as tx:
+            async with _connected(self._reading) as tx, tx.begin():
                 yield tx
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncGenerator[Tx]:
         """Open a transaction that cannot write and whose statements all see the same. Raises as :meth:`transaction`."""
         with _translated():
-            async with self._snapshot.begin() as tx:
+            async with _connected(self._snapshot) as tx, tx.begin():
                 yield tx
 
     @asynccontextmanager
     async def statement(self) -> AsyncGenerator[Tx]:
         """Open a connection for a single statement: no BEGIN and COMMIT around it. Raises as :meth:`transaction`."""
         with _translated():
-            async with self._single.connect() as tx:
+            async with _connected(self._single) as tx:
                 yield tx
 
     @asynccontextmanager
@@ -105,6 +105,35 @@ class Database:
                 while pool.checkedout():  # noqa: ASYNC110 - the pool has no event for it
                     await asyncio.sleep(0.005)
         await self._engine.dispose()
+
+
+@asynccontextmanager
+async def _connected(engine: AsyncEngine) -> AsyncGenerator[Tx]:
+    """As ``engine.connect()``, for tasks that may be cancelled at any moment.
+
+    A connection that is being prepared (read only, isolation level) when its task is cancelled would be lost to the pool,
+    with whatever it holds, until the collector finds it: so its preparation goes on, and it is given back.
+    """
+    opening = asyncio.ensure_future(engine.connect().start())
+    try:
+        connection = await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        opening.add_done_callback(_give_back)
+        raise
+    try:
+        yield connection
+    finally:
+        await asyncio.shield(asyncio.ensure_future(connection.close()))
+
+
+def _give_back(opening: "asyncio.Future[Tx]") -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        leaving = asyncio.ensure_future(opening.result().close())
+        _leaving.add(leaving)
+        leaving.add_done_callback(_leaving.discard)
+
+
+_leaving: set["asyncio.Future[None]"] = set()
 
 
 async def retrying(

@@ -11,9 +11,9 @@ from service.gateway.breaker import Gates
 from service.gateway.ports import GateClosed, GateKey, TryOutcome
 from service.store import breakers, models
 from service.store.breakers import Way
-from service.store.database import Database
+from service.store.database import Database, Tx
 from service.store.notifications import Notifications
-from service.store.rows_models import ModelRow
+from service.store.rows_models import BreakerRow, ModelRow
 from tests.integration.store.seeds import seed
 
 RULES = BreakerRules(window_s=30, min_failures=5, first_probe_s=0.3, last_probe_s=1.0, probe_s=5)
@@ -45,6 +45,13 @@ class Rig:
     async def fail(self, gates: Gates, outcome: TryOutcome = TryOutcome.FAILED) -> None:
         for _ in range(5):
             await self.try_once(gates, outcome)
+
+    async def written(self, gates: Gates) -> None:
+        """Let gates that nobody runs end what they still write."""
+        running = asyncio.create_task(gates.run())
+        await asyncio.sleep(0)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
 
     async def state(self, wanted: BreakerState) -> None:
         async with asyncio.timeout(10):
@@ -102,6 +109,26 @@ async def test_a_failed_probe_makes_it_wait_longer(rig: Rig) -> None:
     await rig.try_once(gates, TryOutcome.OK)
     assert asyncio.get_running_loop().time() - began > 0.3 + 0.6 - 0.05
     await rig.state(BreakerState.CLOSED)
+
+
+async def test_what_was_read_before_a_decision_does_not_undo_it(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    gates = Gates(rig.db, rig.notifications, RULES)
+    async with rig.db.transaction() as tx:  # a row that says closed
+        await breakers.open(tx, rig.way, "for now", 0.0)
+        await breakers.probe_answered(tx, rig.way)
+    read = breakers.all_of
+
+    async def decided_meanwhile(tx: Tx) -> list[BreakerRow]:
+        rows = await read(tx)
+        await rig.fail(gates)
+        await rig.state(BreakerState.OPEN)
+        return rows
+
+    monkeypatch.setattr(breakers, "all_of", decided_meanwhile)
+    await gates.sync()
+    with pytest.raises(GateClosed):
+        await rig.try_once(gates, TryOutcome.OK, patience_s=0.05)
+    await rig.written(gates)
 
 
 async def test_gateways_share_what_they_find(rig: Rig) -> None:

@@ -198,3 +198,23 @@ async def test_a_session_lock_is_exclusive_and_tells_its_loss(db: Database, data
             await lost.wait()
     async with db.session_lock("host:a", wait_s=1.0):
         pass
+
+
+@pytest.mark.parametrize("kind", ["reading", "transaction", "statement"])
+async def test_a_task_that_is_cancelled_at_any_moment_gives_its_connection_back(database_url: str, kind: str) -> None:
+    """With one connection in all, a lost one would leave nothing for whoever comes next."""
+    db = Database(database_url, pool_size=1)
+
+    async def use() -> None:
+        async with getattr(db, kind)() as tx:
+            await tx.execute(text("SELECT 1"))
+
+    for moments in range(60):
+        task = asyncio.create_task(use())
+        for _ in range(moments):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    async with asyncio.timeout(5):
+        await use()
+    await db.close()
