@@ -189,7 +189,7 @@ def test_kill_9_does_nothing_on_the_screen_twice(screens: Lab) -> None:
         return sum(e["type"] == "desktop.action" for e in stack.events(run_id))
 
     for process, after in (("worker", 7), ("gateway", 9), ("worker", 11), ("api", 13)):
-        wait_until(f"{after} batches", lambda after=after: typed() >= after, 120, 0.3)
+        wait_until(f"{after} batches", lambda after=after: typed() >= after, 300, 0.3)
         stack.kill(process)
     found = record(stack, run_id, 400)
     assert found.run["ended_because"] == "completed", [e["payload"] for e in found.of("agent.final")]
