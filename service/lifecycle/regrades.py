@@ -24,8 +24,8 @@ from service.store.blobs import BlobStore
 from service.store.database import Database, Tx, retrying
 from service.store.gradings import Occasion
 from service.store.regrades import Candidate
-from service.store.rows import RunFilter
 from service.store.rows_grading import RegradeRow
+from service.store.run_filters import filter_of
 
 PRIORITY = -1
 """Below gradings of runs that have just ended."""
@@ -192,7 +192,7 @@ def _said(asked: RegradeRequest) -> dict[str, Any]:
 
 async def _chosen(tx: Tx, project_id: str, asked: RegradeRequest) -> tuple[list[Candidate], int]:
     """Return the runs, and how many are left out because nothing of them is sealed."""
-    where = _filter(asked.filter or RunChoice())
+    where = filter_of(asked.filter or RunChoice())
     if asked.runs is not None:
         where = replace(where, ids=tuple(dict.fromkeys(asked.runs)))
     total = await runs.count(tx, project_id, where)
@@ -205,10 +205,6 @@ async def _chosen(tx: Tx, project_id: str, asked: RegradeRequest) -> tuple[list[
     if not found:
         raise Invalid("no_runs", "none of these runs has a sealed deliverable whose work is over")
     return found, total - len(found)
-
-
-def _filter(choice: RunChoice) -> RunFilter:
-    return RunFilter(**{name: getattr(choice, name) for name in RunChoice.model_fields})
 
 
 def _sampled(asked: RegradeRequest, chosen: Sequence[Candidate]) -> frozenset[str]:

@@ -3,11 +3,14 @@
 import re
 from collections.abc import Mapping
 from typing import Any
+from typing import cast as typed
 
 from sqlalchemy import ColumnElement, cast, func, or_, select
 from sqlalchemy.dialects.postgresql import JSONB
 
+from service.domain.campaigns import RunWhere
 from service.domain.cleaning import clean_str
+from service.domain.regrades import RunChoice
 from service.domain.run_states import Flag
 from service.store.listing import Condition, sorts_by
 from service.store.paging import Sort
@@ -22,6 +25,15 @@ SORTS: Mapping[str, Sort] = sorts_by(
 )
 """Sorts that lists offer; unscored runs count as lowest."""
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,15})(\.\d{1,15})?", re.ASCII)
+
+
+def filter_of(choice: RunChoice | RunWhere) -> RunFilter:
+    """Return the filter that a request's body or a campaign's selection describes: the members have its names."""
+    return RunFilter(**{name: _unchanging(getattr(choice, name)) for name in type(choice).model_fields})
+
+
+def _unchanging(value: Any) -> Any:
+    return tuple(typed("list[str]", value)) if isinstance(value, list) else value
 
 
 def conditions(where: RunFilter) -> list[ColumnElement[bool]]:

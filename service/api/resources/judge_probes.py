@@ -24,6 +24,7 @@ from service.store import operations, probes
 from service.store.database import Tx
 from service.store.rows import RunFilter
 from service.store.rows_grading import ProbeRow
+from service.store.run_filters import filter_of
 
 router = APIRouter(prefix="/v1/judge-probes", tags=["gradings"], route_class=StrictRoute)
 
@@ -43,8 +44,7 @@ class ProbeRequest(ProbeSpec):
     def where(self) -> RunFilter:
         if self.runs is not None:
             return RunFilter(ids=tuple(self.runs))
-        choice = self.filter or RunChoice()
-        return RunFilter(**{name: getattr(choice, name) for name in RunChoice.model_fields})
+        return filter_of(self.filter or RunChoice())
 
     def wish(self) -> ProbeSpec:
         return ProbeSpec(**{name: getattr(self, name) for name in ProbeSpec.model_fields})

@@ -7,6 +7,7 @@ from service.domain.run_states import Flag
 from service.store import agents, grading_plans, runs
 from service.store.database import Tx
 from service.store.rows import Cursor, RunFilter, RunRow
+from service.store.run_filters import filter_of
 
 _PAGE = 500
 
@@ -41,8 +42,7 @@ async def _named(tx: Tx, project_id: str, request: ControlsRequest) -> list[str]
 
 
 async def _matching(tx: Tx, project_id: str, request: ControlsRequest) -> list[str]:
-    choice = request.filter or RunChoice()
-    where = RunFilter(**{name: getattr(choice, name) for name in RunChoice.model_fields})
+    where = filter_of(request.filter or RunChoice())
     found: list[str] = []
     cursor: Cursor | None = None
     while True:

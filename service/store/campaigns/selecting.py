@@ -11,8 +11,7 @@ from service.domain.errors import Invalid
 from service.domain.tasks import Facet
 from service.domain.verdicts import VerdictState
 from service.store.database import Tx
-from service.store.rows import RunFilter
-from service.store.run_filters import work_of_agents
+from service.store.run_filters import filter_of, work_of_agents
 from service.store.tables import agents, gradings, runs, tasks
 
 MOST_CANDIDATES = 100_000
@@ -36,7 +35,9 @@ async def candidates(
 
     Raises Invalid("too_many_runs").
     """
-    query = _query(selection, category).where(runs.c.project_id == project_id, *work_of_agents(_filter(selection)))
+    query = _query(selection, category).where(
+        runs.c.project_id == project_id, *work_of_agents(filter_of(selection.where))
+    )
     if agent_ids:
         query = query.where(runs.c.agent_id.in_(agent_ids))
     if selection.verdict is not None:
@@ -56,23 +57,6 @@ def _query(selection: Selection, category: str) -> Any:
     query = select(*columns, facets[category].label("category"), stratum.label("stratum"))
     query = query.join(tasks, tasks.c.id == runs.c.task_id).join(agents, agents.c.id == runs.c.agent_id)
     return query.where(runs.c.deliverable_digest.is_not(None))
-
-
-def _filter(selection: Selection) -> RunFilter:
-    where = selection.where
-    return RunFilter(
-        ids=tuple(where.ids),
-        agent_id=tuple(where.agent_id),
-        task_id=tuple(where.task_id),
-        benchmark_id=tuple(where.benchmark_id),
-        phase=tuple(where.phase),
-        outcome=tuple(where.outcome),
-        flag=tuple(where.flag),
-        model=tuple(where.model),
-        scaffold=tuple(where.scaffold),
-        labels=where.labels,
-        facets=where.facets,
-    )
 
 
 def _share(plan: str | None) -> ColumnElement[Any]:
