@@ -1,6 +1,7 @@
 """A small MCP server on the official library: over standard input and output here, over HTTP in tests/integration."""
 
 import asyncio
+import itertools
 import os
 import signal
 import sys
@@ -15,7 +16,7 @@ PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAW
 def made(record: Path | None = None) -> MCPServer:
     """``record``: a file that gets a line per call of ``count``."""
     server = MCPServer("small")
-    counted = 0
+    counter = itertools.count(1)
 
     @server.tool(annotations=ToolAnnotations(read_only_hint=True))
     def add(a: int, b: int) -> str:
@@ -25,12 +26,11 @@ def made(record: Path | None = None) -> MCPServer:
     @server.tool()
     def count() -> str:
         """Count the calls."""
-        nonlocal counted
-        counted += 1
+        mine = next(counter)  # the library runs tools in threads, side by side
         if record is not None:
             with record.open("a") as file:
                 file.write("once\n")
-        return str(counted)
+        return str(mine)
 
     @server.tool()
     def fail() -> str:
