@@ -9,6 +9,7 @@ from service.store import (
     tables_benchmarks,
     tables_campaigns,
     tables_desktop,
+    tables_evaluations,
     tables_feeds,
     tables_grading,
     tables_models,
@@ -24,6 +25,7 @@ _TABLES = (
     tables_campaigns.campaigns,
     tables_desktop.pauses,
     tables_feeds.changes,
+    tables_evaluations.evaluations,
     tables_grading.votes,
     tables_models.models,
 )

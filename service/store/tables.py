@@ -186,6 +186,7 @@ runs = Table(
     Column("network", JSONB, nullable=False, server_default=text("'{}'::jsonb")),  # domain.policies.NetworkRules
     Column("provider_tools", Text, nullable=False, server_default="deny"),
     Column("replay_of", Text),  # run whose cassette answers
+    Column("evaluation_id", Text),
     Column("keep_on_failure_s", DOUBLE, nullable=False, server_default="0"),
     Column("kit", Text),  # image that its host must have beside the environment
     # What the latest attempt took, as far as the ledger has settled it; dollars are null while none is known.
@@ -209,6 +210,8 @@ runs = Table(
     Index("ix_runs_project_created", "project_id", "created_at", "id"),
     Index("ix_runs_queue", "project_id", text("priority DESC"), "queued_at", postgresql_where=text("phase = 'queued'")),
     Index("ix_runs_phase", "phase", postgresql_where=text("phase <> 'done'")),
+    Index("ix_runs_evaluation", "evaluation_id", "agent_id", "task_id",
+          postgresql_where=text("evaluation_id is not null")),
     Index("ix_runs_deliverable", "deliverable_digest", postgresql_where=text("deliverable_digest is not null")),
     postgresql_with={"fillfactor": 70},  # every append updates its run: leave room for that on the page
 )  # fmt: skip

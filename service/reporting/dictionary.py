@@ -1,0 +1,182 @@
+"""The tables that reports, exports and people who analyse read: every column with its type, unit and what null means (NEEDS B23).
+
+Reports read exactly these and nothing else, so that whoever has the files can compute every figure again. In files, times are
+RFC 3339 UTC, lists and maps are JSON text, and an unknown value is null: an empty field in CSV.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Type(StrEnum):
+    TEXT = "text"
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    TIME = "time"
+    DATE = "date"
+    JSON = "json"
+    """A list or map, as JSON text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    name: str
+    type: Type
+    text: str
+    """What it is, with its unit where it has one."""
+    null: str = ""
+    """What null means; empty: it is never null."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    name: str
+    text: str
+    """What one row is."""
+    key: tuple[str, ...]
+    columns: tuple[Column, ...]
+
+
+T, INT, N, B, AT, J = Type.TEXT, Type.INTEGER, Type.NUMBER, Type.BOOLEAN, Type.TIME, Type.JSON
+_UNSEEN = "not known"
+
+_RUNS = Table(
+    "runs",
+    "One agent on one task, one sample. Altered-work controls are not among them unless asked for.",
+    ("run_id",),
+    (
+        Column("run_id", T, "Id"),
+        Column("evaluation_id", T, "Its evaluation", "made outside one"),
+        Column("task_id", T, "Its task (table tasks)"),
+        Column("agent_id", T, "Its agent (table agents)"),
+        Column("sample", INT, "Which repetition, from 1"),
+        Column("attempts", INT, "Attempts; more than one only where infrastructure failed"),
+        Column("derived_from", T, "Run that it was made from", "none"),
+        Column("phase", T, "Phase"),
+        Column("outcome", T, "graded, abstained, ungraded, cancelled or invalidated", "not done"),
+        Column("ended_because", T, "Why the agent phase ended", "it has not"),
+        Column("flags", J, "Everything that changes a comparison, as a list"),
+        Column("plan", T, "Primary grading plan, name@version"),
+        Column("verdict_state", T, "State of the primary verdict"),
+        Column("score", N, "Score of the primary verdict", "no grader decided"),
+        Column("max_score", N, "Most that could be had", "no grader decided"),
+        Column("fraction", N, "score / max_score", "no grader decided, or max_score is 0"),
+        Column("counted", N, "fraction after the benchmark's policies: what tables count", "excluded: see exclusion"),
+        Column("exclusion", T, "Why no table counts it", "it is counted"),
+        Column("deliverable_digest", T, "sha256 of the sealed deliverable", "nothing was sealed"),
+        Column("deliverable_files", INT, "Files delivered"),
+        Column("deliverable_bytes", INT, "Their size"),
+        Column(
+            "deliverable_problems",
+            INT,
+            "Files that do not open as what they claim to be, and entries that were skipped",
+        ),
+        Column("queue_s", N, "Seconds in the queue", "not started"),
+        Column("provision_s", N, "Seconds until the agent began", "not started"),
+        Column("wall_s", N, "Seconds of the agent phase", "not ended"),
+        Column("working_s", N, "wall_s less waits for providers and host", "not ended"),
+        Column("provider_wait_s", N, "Seconds waited for providers"),
+        Column("turns", INT, "Turns of the agent"),
+        Column("tool_calls", INT, "Tool calls of the agent"),
+        Column("events", INT, "Lines of its event log"),
+        Column("requests", INT, "Model requests of the graded attempt"),
+        Column("input_tokens", INT, "Input tokens"),
+        Column("cached_input_tokens", INT, "Of these, read from the provider's cache"),
+        Column("cache_write_tokens", INT, "Of these, written to it"),
+        Column("output_tokens", INT, "Output tokens"),
+        Column("reasoning_tokens", INT, "Of these, reasoning"),
+        Column("cost_usd", N, "Dollars of the graded attempt: models", "not known"),
+        Column("cost_basis", T, "measured, declared or unknown", "nothing was asked"),
+        Column("service_cost_usd", N, "Dollars of the graded attempt: gateway services", "none, or not known"),
+        Column("cost_usd_all_attempts", N, "Dollars of all attempts, models and services", "not known"),
+        Column("created_at", AT, "Submitted"),
+        Column("started_at", AT, "Agent phase began", "not started"),
+        Column("ended_at", AT, "Agent phase ended", "not ended"),
+        Column("graded_at", AT, "Primary verdict decided", "not decided"),
+        Column("labels", J, "Labels, a map"),
+    ),
+)
+
+_AGENTS = Table(
+    "agents",
+    "What is measured: scaffold, model and settings.",
+    ("agent_id",),
+    (
+        Column("agent_id", T, "Id"),
+        Column("label", T, "Short unique label; in public exports its alias where it has one"),
+        Column("digest", T, "sha256 of scaffold, model and settings"),
+        Column("scaffold", T, "name@version"),
+        Column("kind", T, "Kind of the scaffold"),
+        Column("driver", T, "Who drives: kit, loop, remote, person or external"),
+        Column("model", T, "Name in the catalogue", "an agent without a model"),
+        Column("provider", T, "Of the model", "no model"),
+        Column("vendor", T, "Who makes the model", _UNSEEN),
+        Column("family", T, "Family of the model", _UNSEEN),
+        Column("released_on", Type.DATE, "Day on which the model was released", _UNSEEN),
+        Column("alias", B, "Whether the provider may put another model behind the name", "no model"),
+        Column("effort", T, "Reasoning effort", "default"),
+        Column("settings", J, "All settings, a map"),
+    ),
+)
+
+_TASKS = Table(
+    "tasks",
+    "One item of the benchmark, or one task of an evaluation without one.",
+    ("task_id",),
+    (
+        Column("task_id", T, "Id"),
+        Column("name", T, "Name"),
+        Column("digest", T, "sha256 of the whole bundle: its version"),
+        Column("item_key", T, "Key in the benchmark's source", "no benchmark"),
+        Column("status", T, "ok, disputed or quarantined", "no benchmark"),
+        Column("check", T, "ok, suspect or broken, by the benchmark's check", "not checked"),
+        Column("facets", J, "Facets: a map of text, number or list of texts"),
+        Column("price_usd", N, "What the work is worth in dollars", _UNSEEN),
+        Column("price_basis", T, "posted, midpoint, reported, estimated or imputed", "no price"),
+        Column("human_time_s", N, "Seconds that a person took", _UNSEEN),
+    ),
+)
+
+_VERDICTS = Table(
+    "verdicts",
+    "One grading of one deliverable: a method under a plan, one round.",
+    ("grading_id",),
+    (
+        Column("grading_id", T, "Id"),
+        Column("run_id", T, "Whose deliverable"),
+        Column("method", T, "Grading method"),
+        Column("method_version", T, "Its version"),
+        Column("settings_digest", T, "sha256 of its settings, judges and prompts included"),
+        Column("plan", T, "Plan that asked for it, name@version"),
+        Column("primary", B, "Whether it counts for the run's verdict under that plan"),
+        Column("round", INT, "Round, from 1"),
+        Column("state", T, "pending, grading, graded, abstained or failed"),
+        Column("score", N, "Score", "not graded"),
+        Column("max_score", N, "Most that could be had", "not graded"),
+        Column("cause", T, "Why it failed or abstained", "it did not"),
+        Column("overridden", B, "A person's score stands in its place"),
+        Column("cost_usd", N, "Dollars of the judges", _UNSEEN),
+        Column("detail", J, "The method's own summary, a map"),
+        Column("graded_at", AT, "When it was decided", "not decided"),
+    ),
+)
+
+_CRITERIA = Table(
+    "criteria",
+    "One criterion, test case or question of one verdict.",
+    ("grading_id", "position"),
+    (
+        Column("grading_id", T, "Verdict (table verdicts)"),
+        Column("run_id", T, "Whose deliverable"),
+        Column("position", INT, "Place in the method's own order, from 0"),
+        Column("criterion", T, "The method's id: rubric.criterion, test number, field"),
+        Column("passed", B, "Whether it holds", "not decided"),
+        Column("score", N, "Points", "not decided"),
+        Column("max_score", N, "Points that could be had", "it gives none"),
+        Column("detail", J, "Cause of a failed test, weight of a rubric and the like, a map"),
+    ),
+)
+
+TABLES: Mapping[str, Table] = {t.name: t for t in (_RUNS, _AGENTS, _TASKS, _VERDICTS, _CRITERIA)}
