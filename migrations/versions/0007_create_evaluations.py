@@ -13,7 +13,7 @@ TIME = sa.DateTime(timezone=True)
 NOW = sa.text("clock_timestamp()")
 EMPTY = sa.text("'{}'::jsonb")
 TABLES = (
-    "run_notes", "run_invalidations", "evaluation_log", "evaluation_tasks", "evaluation_agents", "evaluations",
+    "contamination_scans", "run_notes", "run_invalidations", "evaluation_log", "evaluation_tasks", "evaluation_agents", "evaluations",
 )  # fmt: skip
 # Both are rows of {phase, outcome, ended_because}; null: nothing to take away, or nothing to add.
 COUNT_MOVED = """
@@ -76,6 +76,7 @@ def upgrade() -> None:
     _create_log()
     _create_invalidations()
     _create_notes()
+    _create_scans()
     op.add_column("runs", sa.Column("evaluation_id", sa.Text()))
     op.create_index(
         "ix_runs_evaluation", "runs", ["evaluation_id", "agent_id", "task_id"],
@@ -237,3 +238,19 @@ def _create_notes() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_run_notes"),
     )
     op.create_index("ix_run_notes_run", "run_notes", ["run_id", "created_at"])
+
+
+def _create_scans() -> None:
+    op.create_table(
+        "contamination_scans",
+        sa.Column("run_id", sa.Text(), nullable=False),
+        sa.Column("claimed_at", TIME, server_default=NOW, nullable=False),
+        sa.Column("scanned_at", TIME),
+        sa.Column("version", sa.Integer()),
+        sa.Column("marks", sa.Integer()),
+        sa.Column("scanned_bytes", sa.BigInteger()),
+        sa.Column("cut", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        sa.Column("hits", JSONB(), server_default=sa.text("'[]'::jsonb"), nullable=False),
+        _of("contamination_scans", "run_id", "runs"),
+        sa.PrimaryKeyConstraint("run_id", name="pk_contamination_scans"),
+    )

@@ -129,6 +129,8 @@ class Flag(StrEnum):
     """Delivered by upload: nothing of the work was seen."""
     CONTROL = "control"
     """Its deliverable was altered, or is another's, to see whether graders notice. No table counts it unless asked to."""
+    CONTAMINATION_SUSPECTED = "contamination_suspected"
+    """What it met contains marks of its own answer key (service.domain.contamination)."""
     OVERRIDDEN = "overridden"
     """A person put another verdict in the place of one that counts. Taken away with the override."""
 

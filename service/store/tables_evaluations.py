@@ -15,6 +15,7 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
+    func,
     text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
@@ -116,4 +117,15 @@ run_notes = Table(
     Column("deleted", Boolean, nullable=False, server_default=text("false")),
     created(),
     Index("ix_run_notes_run", "run_id", "created_at"),
+)  # fmt: skip
+
+contamination_scans = Table(
+    "contamination_scans", metadata,
+    Column("run_id", Text, ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("claimed_at", created().type, nullable=False, server_default=func.clock_timestamp()),
+    time("scanned_at"),  # null: on its way
+    Column("version", Integer),  # domain.contamination.VERSION
+    Column("marks", Integer),  # what was looked for; 0: the task has nothing that can be
+    Column("scanned_bytes", BigInteger), Column("cut", Boolean, nullable=False, server_default=text("false")),
+    Column("hits", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
 )  # fmt: skip
