@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from service.domain.benchmarks import Policies
+from service.domain.benchmarks import Grouping, Policies
 from service.domain.evaluations import Seed
 from service.domain.tasks import Strict
 
@@ -84,6 +84,10 @@ class ReportHeader(Strict):
     runs: int
     revision: int | None = None
     """Of the evaluation that it was computed from."""
+    seed: Seed = 0
+    """The evaluation's; the settings' own goes before it."""
+    groupings: list[Grouping] = Field(default_factory=list[Grouping])
+    """The benchmark's."""
     settings: ReportSettings
 
 
@@ -99,7 +103,7 @@ class ValidityLine(Strict):
 
 
 class Report(Strict):
-    kind: ReportKind
+    kind: ReportKind | Literal["comparison"]
     header: ReportHeader
     validity: list[ValidityLine]
     tables: list[ReportTable]
