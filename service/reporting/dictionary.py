@@ -179,4 +179,176 @@ _CRITERIA = Table(
     ),
 )
 
-TABLES: Mapping[str, Table] = {t.name: t for t in (_RUNS, _AGENTS, _TASKS, _VERDICTS, _CRITERIA)}
+_ATTEMPTS = Table(
+    "attempts",
+    "One attempt of a run. A further one exists only because infrastructure failed: it is no sample.",
+    ("run_id", "attempt"),
+    (
+        Column("run_id", T, "Its run"),
+        Column("attempt", INT, "Number, from 1"),
+        Column("state", T, "State; released and lost are ends"),
+        Column("host", T, "Machine that it was on", "left out of this export"),
+        Column("runtime", T, "Container runtime", "not bound"),
+        Column("environment_image", T, "Image of the task's environment, by content", "not bound"),
+        Column("kit_image", T, "Image of the scaffold's programs, by content", "it has none"),
+        Column("ended_because", T, "Why it ended", "it has not"),
+        Column("prompt_template_sha256", T, "Digest of the prompt's template", "no prompt of ours"),
+        Column("prompt_sha256", T, "Digest of the prompt as it was sent", "no prompt of ours"),
+        Column("effort", T, "Reasoning effort that was really asked for", "nothing was"),
+        Column("created_at", AT, "Claimed"),
+        Column("started_at", AT, "Agent phase began", "not started"),
+        Column("ended_at", AT, "Agent phase ended", "not ended"),
+    ),
+)
+
+_VOTES = Table(
+    "votes",
+    "One opinion of one judge model.",
+    ("grading_id", "judge", "item", "n"),
+    (
+        Column("grading_id", T, "Verdict that it is for (table verdicts)"),
+        Column("run_id", T, "Whose deliverable"),
+        Column("judge", T, "Key of the judge: model and settings"),
+        Column("item", T, "What it is about within the grading; empty: the whole"),
+        Column("n", INT, "Which vote on the item, from 1"),
+        Column("state", T, "valid or invalid"),
+        Column("cause", T, "Why it is no opinion", "it is one"),
+        Column("asks", INT, "How often the judge was asked until it answered in form"),
+        Column("model", T, "Model, as the provider reports it", "not reported"),
+        Column("template", T, "Prompt's template, name@version"),
+        Column("template_sha256", T, "Its digest", "none"),
+        Column("rendered_sha256", T, "Digest of what was asked", "not kept"),
+        Column("content", J, "The answer, a map; it quotes hidden assets", "left out for those who may not read these"),
+        Column("input_tokens", INT, "Input tokens", "the provider did not say"),
+        Column("output_tokens", INT, "Output tokens", "the provider did not say"),
+        Column("took_s", N, "Seconds", _UNSEEN),
+        Column("created_at", AT, "When it was written"),
+    ),
+)
+
+_RATINGS = Table(
+    "ratings",
+    "One rating that a person (or a model in a campaign) submitted.",
+    ("rating_id",),
+    (
+        Column("rating_id", T, "Id"),
+        Column("campaign_id", T, "Its campaign"),
+        Column("form", T, "human_panel or pairwise"),
+        Column("item_id", T, "Item of the campaign"),
+        Column("task_id", T, "Task"),
+        Column("run_id", T, "Run that was rated; of a pair the first"),
+        Column("other_run_id", T, "Second of the pair", "the human reference, or no pair"),
+        Column("rater", T, "The rater's pseudonym"),
+        Column("by_model", B, "A model rated"),
+        Column("purpose", T, "rating, second_pass, adjudication, audit or gold"),
+        Column("rating", INT, "1 not acceptable, 2 as good as the reference, 3 better", "pairwise"),
+        Column("accept", B, "Whether a reasonable client would accept it", "pairwise"),
+        Column("failed_early", B, "A critical flaw ended the reading", "pairwise"),
+        Column("completion", T, "first, same or second is closer to the brief", "human_panel"),
+        Column("quality", T, "first, same or second is better work", "human_panel"),
+        Column("tags", J, "Failure tags, a list"),
+        Column("reason", T, "In the rater's words", "none"),
+        Column("swapped", B, "The second was shown first"),
+        Column("active_s", N, "Seconds at work"),
+        Column("instruction_version", INT, "Version of the instruction that was read", _UNSEEN),
+        Column("submitted_at", AT, "When"),
+    ),
+)
+
+_PREFERENCES = Table(
+    "preferences",
+    "What the opinions on one pair of deliverables of one task come to.",
+    ("preference_id",),
+    (
+        Column("preference_id", T, "Id: of a campaign's preference, or of a judge's grading"),
+        Column("source", T, "people or judges"),
+        Column("campaign_id", T, "Campaign", "judges"),
+        Column("task_id", T, "Task"),
+        Column("first_run_id", T, "First deliverable's run"),
+        Column("second_run_id", T, "Second's", "the human reference"),
+        Column("first_agent_id", T, "First deliverable's agent"),
+        Column("second_agent_id", T, "Second's", "the human reference"),
+        Column("value", N, "What it gives the first: 1, 0.5 or 0"),
+        Column("combination", T, "Rule that made one choice of two scales"),
+        Column("choices", J, "The opinions, a list; or of judges, by judge"),
+        Column("created_at", AT, "When it was decided"),
+    ),
+)
+
+_MODEL_REQUESTS = Table(
+    "model_requests",
+    "One request to a model, as the gateway saw it: of an agent, of a simulated client, or of a judge of its deliverable.",
+    ("request_id",),
+    (
+        Column("request_id", T, "Id"),
+        Column("run_id", T, "Run that it was for; of a judge, whose deliverable"),
+        Column("attempt", INT, "Attempt", "no agent's request"),
+        Column("n", INT, "Number within the run", "no agent's request"),
+        Column("purpose", T, "agent, client, judge or check"),
+        Column("grading_id", T, "Verdict that the judge was asked for", "no judge's request"),
+        Column("model", T, "Name in the catalogue", "the model was deleted"),
+        Column("provider", T, "Provider", _UNSEEN),
+        Column("requested_model", T, "Id that was asked for", _UNSEEN),
+        Column("reported_model", T, "Id that answered", "not reported"),
+        Column("state", T, "started or finished"),
+        Column("status", INT, "HTTP status that the client got", "it went away before"),
+        Column("error", T, "Typed cause of a failure", "none"),
+        Column("provider_error", B, "Whether the failure was the provider's"),
+        Column("tries", INT, "How often the gateway asked"),
+        Column("input_tokens", INT, "Input tokens"),
+        Column("cached_input_tokens", INT, "Further input tokens, read from the provider's cache"),
+        Column("cache_write_tokens", INT, "Further input tokens, written to it"),
+        Column("output_tokens", INT, "Output tokens"),
+        Column("reasoning_tokens", INT, "Of these, reasoning"),
+        Column("usage_known", B, "Whether the provider said what it took; else the tokens are 0"),
+        Column("cost_usd", N, "Dollars", "no price, or usage not known"),
+        Column("cost_basis", T, "measured, declared or unknown"),
+        Column("server_tools", J, "Provider-side tool → uses, a map"),
+        Column("finish_reason", T, "In the provider's words", _UNSEEN),
+        Column("first_token_s", N, "Seconds to the first token", _UNSEEN),
+        Column("total_s", N, "Seconds in all", "not finished"),
+        Column("wait_s", N, "Seconds that the gateway waited for the provider"),
+        Column("created_at", AT, "When it was made"),
+    ),
+)
+
+_TOOL_CALLS = Table(
+    "tool_calls",
+    "One tool call in a run's event log.",
+    ("run_id", "seq"),
+    (
+        Column("run_id", T, "Its run"),
+        Column("seq", INT, "Number of the call's event"),
+        Column("attempt", INT, "Attempt"),
+        Column("call_id", T, "Id that the agent gave it", "none"),
+        Column("name", T, "Tool", _UNSEEN),
+        Column("at", AT, "When it was called"),
+        Column("result_seq", INT, "Number of its result's event", "no result was seen"),
+        Column("is_error", B, "Whether the tool failed", "no result was seen, or it does not say"),
+        Column("took_s", N, "Seconds until the result", "no result was seen"),
+    ),
+)
+
+_EXCLUSIONS = Table(
+    "exclusions",
+    "One run that no table counts, and why; controls and runs of preflights are among them only where they were asked for.",
+    ("run_id",),
+    (
+        Column("run_id", T, "Run"),
+        Column("evaluation_id", T, "Its evaluation", "made outside one"),
+        Column("task_id", T, "Its task"),
+        Column("agent_id", T, "Its agent"),
+        Column("exclusion", T, "Why, as in table runs"),
+        Column("reason", T, "In words: of an invalidation, its author's", "nothing beyond the exclusion"),
+        Column("author", T, "Who invalidated it", "it follows from the run"),
+        Column("at", AT, "When it was invalidated", "it follows from the run"),
+    ),
+)
+
+TABLES: Mapping[str, Table] = {
+    t.name: t
+    for t in (
+        _RUNS, _ATTEMPTS, _AGENTS, _TASKS, _VERDICTS, _CRITERIA, _VOTES, _RATINGS, _PREFERENCES, _MODEL_REQUESTS,
+        _TOOL_CALLS, _EXCLUSIONS,
+    )
+}  # fmt: skip
