@@ -1,15 +1,14 @@
 """What an item is worth. A price that contradicts itself is left out and said so; the item stays usable."""
 
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import Decimal
 from typing import Annotated, Any, cast
 
 from pydantic import Field, ValidationError, field_validator
 
+from workstead.importers.amounts import MOST, money
 from workstead.importers.drafts import Draft
 from workstead.importers.fields import Loose, Number, complaints
 
-MOST = Decimal(10) ** 15
-_STEP = Decimal("0.000001")
 Amount = Annotated[Number, Field(ge=0, lt=MOST)]
 
 
@@ -91,12 +90,6 @@ def _dollars(given: Pricing, amount: Decimal) -> str | None:
     if stated is not None:
         return money(stated)
     return money(amount) if given.currency == "USD" else None
-
-
-def money(value: Decimal) -> str:
-    """Return an amount as text with at most six decimals and no exponent."""
-    text = f"{value.quantize(_STEP, ROUND_HALF_EVEN):f}"
-    return text.rstrip("0").rstrip(".")
 
 
 def _note(error: ValidationError, prefix: str, draft: Draft) -> None:
