@@ -129,10 +129,16 @@ class Flag(StrEnum):
     """Delivered by upload: nothing of the work was seen."""
     CONTROL = "control"
     """Its deliverable was altered, or is another's, to see whether graders notice. No table counts it unless asked to."""
+    PREFLIGHT = "preflight"
+    """Tries out whether an evaluation's agents can run at all. No table counts it unless asked to."""
     CONTAMINATION_SUSPECTED = "contamination_suspected"
     """What it met contains marks of its own answer key (service.domain.contamination)."""
     OVERRIDDEN = "overridden"
     """A person put another verdict in the place of one that counts. Taken away with the override."""
+
+
+NO_WORK = frozenset({Flag.CONTROL, Flag.PREFLIGHT})
+"""Flags of runs that are no agent's work: nobody grades, rates or counts them who did not ask for them."""
 
 
 class ContainerState(StrEnum):

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 
 from service.domain.controls import LABEL
-from service.domain.run_states import Flag
+from service.domain.run_states import NO_WORK, Flag
 from service.reporting.success import Result, Success, success
 from service.store import runs
 from service.store.database import Tx
@@ -15,9 +15,9 @@ PAGE = 500
 async def report(tx: Tx, project_id: str, where: RunFilter) -> Success:
     """Return the figures of the project's runs that the filter lets through.
 
-    Controls are left out, and counted as such, unless the filter asks for their flag.
+    Controls and preflights are left out, and counted as such, unless the filter asks for their flag.
     """
-    wanted = Flag.CONTROL in where.flag
+    wanted = frozenset(where.flag)
     return success([_result(run, wanted) async for run in _all(tx, project_id, where)])
 
 
@@ -32,7 +32,8 @@ async def _all(tx: Tx, project_id: str, where: RunFilter) -> AsyncIterator[RunRo
             return
 
 
-def _result(run: RunRow, controls: bool) -> Result:
-    if Flag.CONTROL in run.flags and not controls:
-        return Result(Flag.CONTROL, run.labels.get(LABEL))
+def _result(run: RunRow, wanted: frozenset[str]) -> Result:
+    apart = next((flag for flag in sorted(NO_WORK - wanted) if flag in run.flags), None)
+    if apart is not None:
+        return Result(apart, run.labels.get(LABEL) if apart is Flag.CONTROL else None)
     return Result(run.outcome, run.ended_because, run.score, run.max_score, Flag.OVERRIDDEN in run.flags)

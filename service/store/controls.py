@@ -7,7 +7,7 @@ from sqlalchemy import func, select
 from service.domain.controls import LABEL, OF, SEED, ControlKind
 from service.domain.run_states import Phase
 from service.store.database import Tx
-from service.store.run_filters import facet_holds, is_control
+from service.store.run_filters import facet_holds, is_control, is_no_work
 from service.store.tables import agents, runs, tasks
 
 MOST_SOURCES = 1000
@@ -41,10 +41,10 @@ async def sources(
     not_task_id: str | None = None,
     facet: tuple[str, str] | None = None,
 ) -> list[str]:
-    """Return runs whose sealed deliverable, with something in it, may stand in for another: no controls, by id."""
+    """Return runs whose sealed deliverable, with something in it, may stand in for another: no controls or preflights, by id."""
     wanted = [
         runs.c.project_id == project_id,
-        ~is_control(),
+        ~is_no_work(),
         runs.c.phase.in_((Phase.GRADING, Phase.DONE)),
         runs.c.deliverable_digest.is_not(None),
         runs.c.deliverable_files > 0,

@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from service.domain.campaigns import RunWhere
 from service.domain.cleaning import clean_str
 from service.domain.regrades import RunChoice
-from service.domain.run_states import Flag
+from service.domain.run_states import NO_WORK, Flag
 from service.store.listing import Condition, sorts_by
 from service.store.paging import Sort
 from service.store.rows import RunFilter
@@ -55,17 +55,22 @@ def conditions(where: RunFilter) -> list[ColumnElement[bool]]:
 
 
 def work_of_agents(where: RunFilter) -> list[ColumnElement[bool]]:
-    """As :func:`conditions`, for choosing what is graded or rated: altered-work controls are no agent's work, and are in
-    it only where they are named by id or by their flag."""
+    """As :func:`conditions`, for choosing what is graded or rated: altered-work controls and preflights are no agent's
+    work, and are in it only where they are named by id or by their flag."""
     found = conditions(where)
-    if not where.ids and Flag.CONTROL not in where.flag:
-        found.append(~is_control())
+    left_out = sorted(flag.value for flag in NO_WORK if flag not in where.flag)
+    if not where.ids and left_out:
+        found.append(~runs.c.flags.overlap(left_out))
     return found
 
 
 def is_control() -> ColumnElement[bool]:
     """Labels are anybody's to give; the flag is ours."""
     return runs.c.flags.contains([Flag.CONTROL.value])
+
+
+def is_no_work() -> ColumnElement[bool]:
+    return runs.c.flags.overlap(sorted(flag.value for flag in NO_WORK))
 
 
 def _times(where: RunFilter) -> list[ColumnElement[bool]]:

@@ -3,7 +3,7 @@
 from service.domain.controls import MOST_RUNS, ControlsRequest, ControlsSpec
 from service.domain.errors import Invalid, NotFound
 from service.domain.regrades import RunChoice
-from service.domain.run_states import Flag
+from service.domain.run_states import NO_WORK
 from service.store import agents, grading_plans, runs
 from service.store.database import Tx
 from service.store.rows import Cursor, RunFilter, RunRow
@@ -13,7 +13,7 @@ _PAGE = 500
 
 
 async def chosen(tx: Tx, project_id: str, request: ControlsRequest) -> ControlsSpec:
-    """Fix the runs. Of a filter those are meant that delivered something, controls left out; named ones are taken as named.
+    """Fix the runs. Of a filter those are meant that delivered something, controls and preflights left out; named ones are taken as named.
 
     Raises NotFound ``run_not_found``, ``agent_not_found``, ``plan_not_found``; Invalid ``no_runs``, ``too_many_runs``.
     """
@@ -56,4 +56,4 @@ async def _matching(tx: Tx, project_id: str, request: ControlsRequest) -> list[s
 
 
 def _is_meant(run: RunRow) -> bool:
-    return run.deliverable_digest is not None and run.deliverable_files > 0 and Flag.CONTROL not in run.flags
+    return run.deliverable_digest is not None and run.deliverable_files > 0 and NO_WORK.isdisjoint(run.flags)
