@@ -46,6 +46,29 @@ def parse_json(data: bytes) -> Any:
     return json.loads(text, parse_constant=_constant, parse_int=_int, parse_float=_decimal)
 
 
+def parse_elements(data: bytes) -> list[Any]:
+    """Return the whole elements at the start of an array that is not JSON to its end; none where there is no array."""
+    text = data.decode("utf-8-sig", "replace")
+    decoder = json.JSONDecoder(parse_constant=_constant, parse_int=_int, parse_float=_decimal)
+    found: list[Any] = []
+    at = _past(text, 0)
+    while at < len(text) and text[at] == ("," if found else "["):
+        try:
+            element, at = decoder.raw_decode(text, _past(text, at + 1))
+        except (ValueError, RecursionError):
+            break
+        found.append(element)
+        at = _past(text, at)
+    return found
+
+
+def _past(text: str, at: int) -> int:
+    """Return where ``text`` goes on behind blanks."""
+    while at < len(text) and text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
 def _constant(name: str) -> Absurd | None:
     return None if name == "NaN" else ABSURD
 
