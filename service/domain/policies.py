@@ -1,10 +1,15 @@
 """What a run may reach and spend: network policy, provider-side tools, budget (NEEDS A1, A2, B8, B12)."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter, ValidationError
 
 from service.domain.tasks import HostPattern, Money, NetworkPolicy, Strict
+
+MOST_DENIED = 2_000
+"""Hosts of a task and of its benchmarks together."""
+_HOST = TypeAdapter(HostPattern)
 
 
 class ProviderTools(StrEnum):
@@ -23,7 +28,7 @@ class NetworkRules(Strict):
     policy: NetworkPolicy = NetworkPolicy.NONE
     allow_hosts: list[HostPattern] = Field(default_factory=list[str], max_length=1000)
     """Of ``allowlist``."""
-    deny_hosts: list[HostPattern] = Field(default_factory=list[str], max_length=1000)
+    deny_hosts: list[HostPattern] = Field(default_factory=list[str], max_length=MOST_DENIED)
     """Of ``web``, and blocked domains of provider-side search: the benchmark's deny list (NEEDS A3)."""
 
 
@@ -42,3 +47,18 @@ class RunBudget(Strict):
 
 def default_provider_tools(policy: NetworkPolicy) -> ProviderTools:
     return ProviderTools.ALLOW if policy is NetworkPolicy.WEB else ProviderTools.DENY
+
+
+def hosts_of(deny_list: Iterable[str]) -> list[str]:
+    """Return the hosts of a benchmark's deny list, without ports and in lower case; each with what lies below it.
+
+    What is no host (an address, an empty line) is left out: no sandbox reaches an address by itself.
+    """
+    found: list[str] = []
+    for entry in deny_list:
+        host = entry.lower().partition(":")[0].removeprefix("*.").strip(".")
+        try:
+            found += [_HOST.validate_python(host), _HOST.validate_python(f"*.{host}")]
+        except ValidationError:
+            continue
+    return found

@@ -4,7 +4,7 @@ Everything that can be refused is refused here, before a sandbox is made: what i
 no limit allows. Run, first event and notification are one transaction, the caller's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -16,7 +16,7 @@ from service.domain.errors import Invalid, NotFound
 from service.domain.grading_plans import TASK_PLAN
 from service.domain.grants import GrantedModel
 from service.domain.limits import Limits
-from service.domain.policies import NetworkRules, RunBudget
+from service.domain.policies import MOST_DENIED, NetworkRules, RunBudget, hosts_of
 from service.domain.run_states import Flag
 from service.domain.tasks import LABELS, NetworkPolicy, Strict, TaskManifest
 from service.lifecycle.client_facts import check_client, talks
@@ -26,7 +26,7 @@ from service.lifecycle.plan_inputs import plan_context
 from service.lifecycle.plans import grading_plan
 from service.lifecycle.uploads import await_upload
 from service.scaffolds.registry import scaffold_for, surface_for
-from service.store import agents, runs, scaffolds, tasks
+from service.store import agents, contamination, runs, scaffolds, tasks
 from service.store.database import Tx
 from service.store.rows import NewRun, Project, RunRow
 
@@ -87,7 +87,8 @@ async def submit(tx: Tx, project: Project, request: RunRequest, origin: Origin =
     models = await find_models(tx, project.id, agent.spec)
     plan = await grading_plan(tx, project.id, request.plan, task.manifest)
     check_plan(task.manifest, agent.spec, scaffold.manifest, limits, models)
-    network, kit = _network(task.manifest, request.network), scaffold.manifest.kit
+    denied = await contamination.deny_lists_of(tx, project.id, task.id)
+    network, kit = network_rules(task.manifest, request.network, denied), scaffold.manifest.kit
     kind = scaffold_for(scaffold.manifest.kind)
     driver = Driver.REMOTE if request.manual else kind.driver
     if talks(task.manifest, driver, kind):
@@ -127,8 +128,10 @@ async def submit(tx: Tx, project: Project, request: RunRequest, origin: Origin =
     return run
 
 
-def _network(task: TaskManifest, asked: NetworkPolicy | None) -> NetworkRules:
-    return NetworkRules(policy=asked or task.network, allow_hosts=task.allow_hosts, deny_hosts=task.deny_hosts)
+def network_rules(task: TaskManifest, asked: NetworkPolicy | None, denied: Iterable[str]) -> NetworkRules:
+    """Return what a run of the task may reach. ``denied``: hosts that the task's benchmarks name beside its own."""
+    deny = dict.fromkeys([*task.deny_hosts, *hosts_of(denied)])
+    return NetworkRules(policy=asked or task.network, allow_hosts=task.allow_hosts, deny_hosts=[*deny][:MOST_DENIED])
 
 
 def resolve_limits(task: Limits, changed: dict[str, Any], minimum: Limits | None) -> Limits:

@@ -3,10 +3,12 @@
 import argparse
 import asyncio
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 from service.gateway.place import OWN, TOKEN
+from service.lifecycle.contamination.scanning import scan
 from service.lifecycle.grade import GradeContext
 from service.lifecycle.grading_context import Patience
 from service.lifecycle.judge_calls import JudgeCalls
@@ -20,9 +22,11 @@ from service.sandboxes.docker.rooms import EngineRooms, RoomsConfig
 from service.settings import Settings
 from service.store.blobs import BlobStore
 from service.store.database import Database
+from service.store.finished_runs import SCANNED
 from service.store.notifications import Notifications
 from service.wiring.process import crash_points, database, run_process, signalled
 from service.workers.evidence import evidence_queue
+from service.workers.finished_runs import FinishedRuns
 from service.workers.grader import grading_queue, judging_queue
 from service.workers.integrity import integrity_queue
 from service.workers.jobs import JobsConfig, run_jobs
@@ -55,6 +59,8 @@ async def _grader(settings: Settings, stack: AsyncExitStack) -> None:
         operation_queue(background, settings.grader.operations),
     ]
     _send_traces(settings, db, notifications, stack)
+    scans = FinishedRuns(db, notifications, SCANNED, partial(scan, db, blobs))
+    stack.push_async_callback(_stop, asyncio.create_task(scans.run(), name="contamination"))
     await run_jobs(db, notifications, queues, JobsConfig(), signalled())
 
 

@@ -19,7 +19,8 @@ from service.domain.events import EventType, NewEvent
 from service.domain.grants import Grant
 from service.domain.run_states import AttemptState, EndedBecause, Outcome, Phase
 from service.domain.traces import trace_id
-from service.store import attempts, events, runs, traced_runs
+from service.store import attempts, events, runs
+from service.store.finished_runs import TRACED
 from service.store.notifications import Notifications
 from service.store.rows_requests import CallEnd, NewCall
 from service.workers.otlp import BATCH, OtlpCollector
@@ -281,10 +282,10 @@ async def test_a_run_is_sent_once_by_one_process(bench: GateBench) -> None:
     made = await scene(bench)
     await made.end()
     async with bench.db.transaction() as tx:
-        assert await traced_runs.claim(tx, made.grant.run_id)
+        assert await TRACED.claim(tx, made.grant.run_id)
     async with bench.db.transaction() as tx:
-        assert not await traced_runs.claim(tx, made.grant.run_id)
-        assert (await traced_runs.due(tx, 0, 1000, 10)).run_ids == []
+        assert not await TRACED.claim(tx, made.grant.run_id)
+        assert (await TRACED.due(tx, 0, 1000, 10)).run_ids == []
         # Its process died long ago.
         await tx.execute(
             text("UPDATE traced_runs SET claimed_at = :then"), {"then": datetime.now(UTC) - timedelta(hours=1)}
@@ -292,7 +293,7 @@ async def test_a_run_is_sent_once_by_one_process(bench: GateBench) -> None:
     async with receiving() as receiver, tracer(bench, receiver.url("")), tracer(bench, receiver.url("")):
         await wait_traced(bench, made.grant.run_id)
         async with bench.db.reading() as tx:
-            assert (await traced_runs.due(tx, 0, 1000, 10)).run_ids == []
+            assert (await TRACED.due(tx, 0, 1000, 10)).run_ids == []
     assert len(receiver.seen) == 1
 
 
