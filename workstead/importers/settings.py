@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from workstead.task_dir import InvalidInput, read_text
 
 S = TypeVar("S", bound="CommonSettings")
+_HOST = re.compile(r"(\*\.)?[a-z0-9]([a-z0-9-]{0,62})(\.[a-z0-9]([a-z0-9-]{0,62}))*\Z")
+"""As the service takes hosts that a task must not reach."""
 
 
 class CommonSettings(BaseModel):
@@ -68,6 +70,16 @@ def head_fields(settings: CommonSettings) -> dict[str, Any]:
         "deny_list": _lines(settings.deny, 253, r"[A-Za-z0-9_*.:-]+\Z"),
         "canaries": _lines(settings.canaries, 512, r"[^\x00\ud800-\udfff]+\Z"),
     }
+
+
+def network_fields(policy: str, settings: CommonSettings) -> dict[str, Any]:
+    """Return a task's network policy: with ``web`` the hosts of the deny list are out of reach. Raises InvalidInput, OSError."""
+    if policy != "web":
+        return {"network": policy}
+    hosts = [line.lower() for line in head_fields(settings)["deny_list"]]
+    if bad := [host for host in hosts if not _HOST.match(host)]:
+        raise InvalidInput(Path(str(settings.deny)), [f"network=web: {host!r} is no name of a host" for host in bad])
+    return {"network": policy, "deny_hosts": hosts}
 
 
 def _text(path: Path | None) -> str:
