@@ -16,8 +16,9 @@ SCOPE_OF = {
     "operation": "benchmarks:read",
     "benchmark": "benchmarks:read",
     "campaign": "gradings:read",
+    "evaluation": "runs:read",
 }
-_ON_REQUEST = frozenset({"campaign"})
+_ON_REQUEST = frozenset({"campaign", "evaluation"})
 """Came later: unasked they would make the cursors of clients that are at work useless."""
 _PLACE = re.compile(r"(\d{1,18})\.(\d{1,18})\.([a-z]{0,20})\Z", re.ASCII)
 
@@ -29,6 +30,7 @@ class ChangedRun(View):
     ended_because: str | None
     task_id: str
     agent_id: str
+    evaluation_id: str | None
     sample: int
     attempt: int
     labels: dict[str, str]
@@ -80,9 +82,20 @@ class ChangedCampaign(View):
     updated_at: Timestamp | None
 
 
+class ChangedEvaluation(View):
+    name: str
+    state: str
+    benchmark_id: str | None
+    total: int
+    counts: dict[str, dict[str, int]]
+    hold: dict[str, Any] | None
+    labels: dict[str, str]
+    updated_at: Timestamp | None
+
+
 _BODY_OF: dict[str, type[View]] = {
     "run": ChangedRun, "grading": ChangedGrading, "operation": ChangedOperation, "benchmark": ChangedBenchmark,
-    "campaign": ChangedCampaign,
+    "campaign": ChangedCampaign, "evaluation": ChangedEvaluation,
 }  # fmt: skip
 
 
@@ -90,13 +103,13 @@ class Changed(View):
     """A resource that changed, as it is now. It may come again without having changed (at least once)."""
 
     kind: str
-    """run | grading | operation | benchmark | campaign (only where it is asked for)"""
+    """run | grading | operation | benchmark | campaign, evaluation (only where they are asked for)"""
     id: str
     revision: int
     deleted: bool
     cursor: str
     """Goes on after this one."""
-    body: ChangedRun | ChangedGrading | ChangedOperation | ChangedBenchmark | ChangedCampaign | None
+    body: ChangedRun | ChangedGrading | ChangedOperation | ChangedBenchmark | ChangedCampaign | ChangedEvaluation | None
     """The most needed members, null where the resource is deleted."""
 
 

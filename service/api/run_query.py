@@ -29,6 +29,7 @@ class RunQuery(BaseModel):
     model: Annotated[list[str], _SEVERAL] = []
     scaffold: Annotated[list[str], _SEVERAL] = []
     benchmark_id: Annotated[list[str], _SEVERAL] = []
+    evaluation_id: Annotated[list[str], _SEVERAL] = []
     created_after: AwareDatetime | None = None
     created_before: AwareDatetime | None = None
     updated_after: AwareDatetime | None = None
@@ -63,6 +64,7 @@ def run_filter(request: Request, query: RunQuery) -> RunFilter:
         labels=prefixed(request, "label."),
         facets=prefixed(request, "facet."),
         benchmark_id=tuple(query.benchmark_id),
+        evaluation_id=tuple(query.evaluation_id),
         created_after=query.created_after,
         created_before=query.created_before,
         updated_after=query.updated_after,

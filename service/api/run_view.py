@@ -134,7 +134,7 @@ def run_view(row: RunRow, queued: dict[str, Any] | None = None) -> Run:
         hold=row.hold or queued,
         outcome=row.outcome,
         ended_because=row.ended_because,
-        evaluation_id=None,
+        evaluation_id=row.evaluation_id,
         task=TaskOfRun(id=row.task_id, name=row.task_name, digest=sha256_name(row.task_digest)),
         agent=AgentOfRun(id=row.agent_id, label=row.agent_label),
         sample=row.sample,

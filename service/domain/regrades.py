@@ -63,6 +63,7 @@ class RunChoice(Strict):
     model: Values = ()
     scaffold: Values = ()
     benchmark_id: Values = ()
+    evaluation_id: Values = ()
     labels: Pairs = Field(default_factory=dict[str, str])
     facets: Pairs = Field(default_factory=dict[str, str])
     created_after: AwareDatetime | None = None

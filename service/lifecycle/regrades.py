@@ -179,7 +179,9 @@ async def _refuse_again(tx: Tx, project_id: str, plan: str, round: int, digest: 
 
 
 def _said(asked: RegradeRequest) -> dict[str, Any]:
-    chosen = None if asked.filter is None else asked.filter.model_dump(mode="json")
+    # A filter of a later version, left out while it says nothing: the digest stays that of an earlier regrade.
+    later = None if asked.filter is None or asked.filter.evaluation_id else {"evaluation_id"}
+    chosen = None if asked.filter is None else asked.filter.model_dump(mode="json", exclude=later)
     ids = None if asked.runs is None else sorted(set(asked.runs))
     return {
         "filter": chosen,

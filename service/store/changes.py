@@ -15,19 +15,21 @@ from sqlalchemy import RowMapping, text
 from service.store.database import Tx
 from service.store.rows import Json
 
-KINDS = ("benchmark", "campaign", "grading", "operation", "run")
+KINDS = ("benchmark", "campaign", "evaluation", "grading", "operation", "run")
 TOMBSTONES_KEPT = timedelta(days=7)
 _BODIES = {
-    "run": ("phase", "hold", "outcome", "ended_because", "task_id", "agent_id", "sample", "attempt", "labels", "flags",
-            "last_seq", "verdict_state", "score", "max_score", "updated_at"),
+    "run": ("phase", "hold", "outcome", "ended_because", "task_id", "agent_id", "evaluation_id", "sample", "attempt",
+            "labels", "flags", "last_seq", "verdict_state", "score", "max_score", "updated_at"),
     "grading": ("run_id", "method", "plan", "primary", "round", "vote", "state", "score", "max_score", "cause",
                 "graded_at"),
     "operation": ("kind", "state", "done", "total", "unit", "ended_at"),
     "benchmark": ("name", "version", "digest", "labels"),
     "campaign": ("name", "form", "state", "items", "decided", "labels", "updated_at"),
+    "evaluation": ("name", "state", "benchmark_id", "total", "counts", "hold", "labels", "updated_at"),
 }  # fmt: skip
 _TABLES = {
     "run": "runs", "grading": "gradings", "operation": "operations", "benchmark": "benchmarks", "campaign": "campaigns",
+    "evaluation": "evaluations",
 }  # fmt: skip
 
 

@@ -44,12 +44,14 @@ class Listing(Generic[T]):
     labels: ColumnElement[Any] | None = None
     facets: Callable[[str, str], ColumnElement[bool]] | None = None
     always: tuple[ColumnElement[bool], ...] = ()
+    columns: tuple[ColumnElement[Any], ...] = ()
+    """Those that are read; none: all of the table."""
 
     async def page(self, tx: Tx, project_id: str, where: ListFilter, sort: str, page: Page) -> Slice[T]:
         """Return a page. Raises Invalid("unknown_sort" | "invalid_cursor" | "invalid_limit")."""
         if sort not in self.sorts:
             raise Invalid("unknown_sort", "this list cannot be sorted so", known=[*self.sorts])
-        query = select(self.table).where(*self._conditions(project_id, where))
+        query = select(*(self.columns or (self.table,))).where(*self._conditions(project_id, where))
         rows, following = await fetch_page(tx, query, self.sorts[sort], self.table.c.id, page)
         return Slice([self.of(row) for row in rows], following)
 

@@ -160,6 +160,7 @@ class RunRow(Row):
     network: NetworkRules
     provider_tools: ProviderTools
     replay_of: str | None
+    evaluation_id: str | None
     keep_on_failure_s: float
     requests: int
     """Of the latest attempt, as all that follows: what the ledger has settled."""
@@ -425,6 +426,8 @@ class NewRun:
     replay_of: str | None = None
     keep_on_failure_s: float = 0.0
     kit: str | None = None
+    flags: tuple[str, ...] = ()
+    evaluation_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,6 +449,7 @@ class RunFilter:
     """Of the task; a facet that is a list holds if it contains the value."""
     benchmark_id: tuple[str, ...] = ()
     """The task is one of the benchmark's."""
+    evaluation_id: tuple[str, ...] = ()
     created_after: datetime | None = None
     created_before: datetime | None = None
     updated_after: datetime | None = None

@@ -41,6 +41,7 @@ def conditions(where: RunFilter) -> list[ColumnElement[bool]]:
     several: list[tuple[ColumnElement[Any], tuple[str, ...]]] = [
         (runs.c.id, where.ids), (runs.c.agent_id, where.agent_id), (runs.c.task_id, where.task_id),
         (runs.c.phase, where.phase), (runs.c.outcome, where.outcome), (runs.c.ended_because, where.ended_because),
+        (runs.c.evaluation_id, where.evaluation_id),
         (agents.c.spec["model"].astext, where.model), (agents.c.spec["scaffold"].astext, where.scaffold),
     ]  # fmt: skip
     found: list[ColumnElement[bool]] = [column.in_(values) for column, values in several if values]

@@ -42,10 +42,12 @@ async def insert(tx: Tx, new: NewRun) -> RunRow:
         "queued_at": func.clock_timestamp(),
         "limits": new.limits.model_dump(mode="json"),
         "labels": dict(new.labels),
+        "flags": [*new.flags],
     }
     plain = (
         "project_id", "task_id", "agent_id", "sample", "max_attempts", "priority", "derived_from", "environment",
         "runtime", "plan", "driver", "model_id", "provider_tools", "replay_of", "keep_on_failure_s", "kit",
+        "evaluation_id",
     )  # fmt: skip
     values |= {name: getattr(new, name) for name in plain}
     values |= {name: getattr(new, name).model_dump(mode="json") for name in ("budget", "network")}

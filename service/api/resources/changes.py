@@ -45,8 +45,8 @@ async def list_changes(
     """Return resources that changed after the cursor ``after``, each as it is now, deleted ones as tombstones.
 
     Without ``after``: all resources there are, once, then what changes. ``after=now``: only what changes from now on.
-    ``kinds``: run, grading, operation, benchmark, campaign, separated by commas; by default all that the token may read
-    but campaigns.
+    ``kinds``: run, grading, operation, benchmark, campaign, evaluation, separated by commas; by default all that the
+    token may read but campaigns and evaluations.
     ``wait_s`` waits for a change. With ``Accept: text/event-stream``: a live stream, its ids are cursors, and
     ``Last-Event-ID`` goes on. 410 ``cursor_expired`` when deletions since the cursor are not known any more: read anew
     without ``after``. A change may be told twice, none is left out.

@@ -1,0 +1,124 @@
+"""What keeps queued runs of an evaluation in the queue: holds, limits of how many are live, dollars (NEEDS B8-B10).
+
+Claims read the gates in the statement that finds their candidates, and count what they take themselves; whoever claims from
+an evaluation with limits does so alone, so that what others took is counted by then.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import RowMapping, text
+
+from service.domain.run_states import Phase
+from service.store.database import Tx
+
+LIVE_PHASES = (Phase.PROVISIONING, Phase.RUNNING, Phase.PAUSED, Phase.AWAITING_CONFIRMATION, Phase.COLLECTING)
+"""In these a run has its slot."""
+
+
+def _live(counts: str) -> str:
+    return "(" + " + ".join(f"coalesce(({counts} -> 'phase' ->> '{p}')::int, 0)" for p in LIVE_PHASES) + ")"
+
+
+# One row per agent of an evaluation that is held, limited or has a budget; there is none for those that nothing keeps.
+# A room is what may start more; null: not limited. Rooms may be below 0: a limit was lowered.
+GATES = f"""
+    gates AS MATERIALIZED (
+        SELECT g.*, least(g.total_room, g.agent_room, g.model_room, g.provider_room) AS room FROM (
+            SELECT e.project_id, e.id AS evaluation_id, a.agent_id, ag.label, ag.spec ->> 'model' AS model, m.spec ->> 'provider' AS provider,
+                   e.hold AS evaluation_hold, a.hold AS agent_hold, e.hold IS NOT NULL OR a.hold IS NOT NULL AS held,
+                   (e.budget ->> 'agents_usd')::numeric AS budget_usd, l.live,
+                   (e.concurrency ->> 'total')::int AS total_most,
+                   (e.concurrency ->> 'total')::int - sum(l.live) OVER (PARTITION BY e.id) AS total_room,
+                   coalesce((e.concurrency -> 'agents' ->> a.agent_id)::int, (e.concurrency -> 'agents' ->> ag.label)::int,
+                            (e.concurrency ->> 'per_agent')::int) - l.live AS agent_room,
+                   (e.concurrency -> 'models' ->> (ag.spec ->> 'model'))::int
+                       - sum(l.live) OVER (PARTITION BY e.id, ag.spec ->> 'model') AS model_room,
+                   (e.concurrency -> 'providers' ->> (m.spec ->> 'provider'))::int
+                       - sum(l.live) OVER (PARTITION BY e.id, m.spec ->> 'provider') AS provider_room
+            FROM evaluations e JOIN evaluation_agents a ON a.evaluation_id = e.id JOIN agents ag ON ag.id = a.agent_id
+            LEFT JOIN models m ON m.project_id = e.project_id AND m.name = ag.spec ->> 'model'
+            CROSS JOIN LATERAL (SELECT {_live("a.counts")} AS live) AS l
+            WHERE e.state IN ('checking', 'running')
+              AND (e.hold IS NOT NULL OR e.budget ->> 'agents_usd' IS NOT NULL
+                   OR jsonb_path_exists(e.concurrency, '$.** ? (@.type() == "number")')
+                   OR EXISTS (SELECT FROM evaluation_agents h WHERE h.evaluation_id = e.id AND h.hold IS NOT NULL))) AS g
+        WHERE g.held OR g.budget_usd IS NOT NULL
+           OR least(g.total_room, g.agent_room, g.model_room, g.provider_room) IS NOT NULL)"""
+KEYS = ("gate_evaluation", "gate_agent", "gate_model", "gate_provider", "total_room", "agent_room", "model_room",
+        "provider_room", "budget_usd")  # fmt: skip
+"""What a candidate has of its gate; null where it has none."""
+_OF = text(f"WITH {GATES} SELECT * FROM gates WHERE evaluation_id = ANY(CAST(:ids AS text[]))")  # noqa: S608 - constants only
+# Those who write counts at the end of their transactions wait; they hold nothing that a claim waits for.
+_ALONE = text("SELECT id FROM evaluations WHERE id = ANY(CAST(:ids AS text[])) ORDER BY id FOR NO KEY UPDATE")
+
+
+async def of(tx: Tx, evaluation_ids: Sequence[str]) -> dict[tuple[str, str], RowMapping]:
+    """Return the gates of these evaluations by (evaluation, agent)."""
+    rows = (await tx.execute(_OF, {"ids": [*evaluation_ids]})).mappings()
+    return {(row["evaluation_id"], row["agent_id"]): row for row in rows}
+
+
+async def alone(tx: Tx, evaluation_ids: Sequence[str]) -> None:
+    """Wait until nobody else claims from these evaluations; nobody does until the transaction ends."""
+    await tx.execute(_ALONE, {"ids": [*evaluation_ids]})
+
+
+@dataclass(slots=True)
+class Dollars:
+    """What one budget still lets begin."""
+
+    left: Decimal
+    means: Mapping[str, Decimal] = field(default_factory=dict[str, Decimal])
+    """Agent → what a run of it took so far, on average. One that is not there is not known, and counts as nothing."""
+
+    def expected(self, run: Mapping[str, Any]) -> Decimal:
+        """Return what the run may take: its own budget, else the mean of its agent's runs."""
+        own = (run["budget"] or {}).get("max_usd")
+        return Decimal(own) if own is not None else self.means.get(run["agent_id"], Decimal(0))
+
+
+@dataclass(slots=True)
+class Gatekeeper:
+    """Counts what one claim takes against the rooms that its candidates came with."""
+
+    taken: dict[tuple[str, ...], int] = field(default_factory=dict[tuple[str, ...], int])
+    dollars: dict[str, Dollars] = field(default_factory=dict[str, Dollars])
+    """By evaluation or project."""
+
+    def lets(self, candidate: Mapping[str, Any]) -> bool:
+        """Tell whether the candidate may begin beside what was taken."""
+        rooms = all(candidate[room] > self.taken.get(key, 0) for key, room in _counted(candidate))
+        return rooms and all(self.dollars[b].left > 0 for b in _budgets(candidate) if b in self.dollars)
+
+    def take(self, run: Mapping[str, Any]) -> None:
+        for key, _ in _counted(run):
+            self.taken[key] = self.taken.get(key, 0) + 1
+        for budget in _budgets(run):
+            if budget in self.dollars:
+                self.dollars[budget].left -= self.dollars[budget].expected(run)
+
+
+def _counted(candidate: Mapping[str, Any]) -> list[tuple[tuple[str, ...], str]]:
+    """Return what the candidate counts against: (whose room, name of the room)."""
+    evaluation = candidate["gate_evaluation"]
+    if evaluation is None:
+        return []
+    keys = (
+        ((evaluation,), "total_room"),
+        ((evaluation, "agent", candidate["gate_agent"]), "agent_room"),
+        ((evaluation, "model", str(candidate["gate_model"])), "model_room"),
+        ((evaluation, "provider", str(candidate["gate_provider"])), "provider_room"),
+    )
+    return [(key, room) for key, room in keys if candidate[room] is not None]
+
+
+def _budgets(candidate: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(b for b in (candidate["gate_evaluation"], candidate["project_id"]) if b is not None)
+
+
+def is_gated(candidate: Mapping[str, Any]) -> bool:
+    """Tell whether taking it changes what may be taken beside it."""
+    return candidate["gate_evaluation"] is not None or candidate["project_budget"] is not None
