@@ -82,6 +82,12 @@ def upgrade() -> None:
         "ix_runs_evaluation", "runs", ["evaluation_id", "agent_id", "task_id"],
         postgresql_where=sa.text("evaluation_id is not null"),
     )  # fmt: skip
+    op.create_index(
+        "ix_runs_evaluation_queue", "runs", ["evaluation_id", "agent_id", sa.text("priority DESC"), "queued_at"],
+        postgresql_where=sa.text("phase = 'queued' and evaluation_id is not null"),
+    )  # fmt: skip
+    op.add_column("projects", sa.Column("budget", JSONB()))
+    op.add_column("projects", sa.Column("spend", JSONB(), server_default=EMPTY, nullable=False))
     op.execute(
         "CREATE TRIGGER raise_revision BEFORE UPDATE ON evaluations FOR EACH ROW EXECUTE FUNCTION raise_revision()"
     )
@@ -98,7 +104,10 @@ def downgrade() -> None:
     op.execute("DROP TRIGGER count_run ON runs")
     op.execute("DROP FUNCTION count_run()")
     op.execute("DROP FUNCTION count_moved(jsonb, jsonb, jsonb)")
+    op.drop_index("ix_runs_evaluation_queue", "runs")
     op.drop_index("ix_runs_evaluation", "runs")
+    op.drop_column("projects", "spend")
+    op.drop_column("projects", "budget")
     op.drop_column("runs", "evaluation_id")
     for name in TABLES:
         op.drop_table(name)

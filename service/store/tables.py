@@ -65,6 +65,8 @@ projects = Table(
     Column("name", Text, nullable=False, unique=True),
     Column("untrusted", Boolean, nullable=False, server_default=text("false")),
     Column("max_runs", Integer),  # most live runs at once; null = no limit of its own
+    Column("budget", JSONB),  # domain.evaluations.EvaluationBudget; null = none
+    Column("spend", JSONB, nullable=False, server_default=text("'{}'::jsonb")),  # of it, as of the last look
     # Tombstones of transactions below this one may be gone: who read no further than that starts afresh.
     Column("changes_from", BigInteger, nullable=False, server_default="0"),
     created(),
@@ -212,6 +214,8 @@ runs = Table(
     Index("ix_runs_phase", "phase", postgresql_where=text("phase <> 'done'")),
     Index("ix_runs_evaluation", "evaluation_id", "agent_id", "task_id",
           postgresql_where=text("evaluation_id is not null")),
+    Index("ix_runs_evaluation_queue", "evaluation_id", "agent_id", text("priority DESC"), "queued_at",
+          postgresql_where=text("phase = 'queued' and evaluation_id is not null")),
     Index("ix_runs_deliverable", "deliverable_digest", postgresql_where=text("deliverable_digest is not null")),
     postgresql_with={"fillfactor": 70},  # every append updates its run: leave room for that on the page
 )  # fmt: skip
