@@ -8,6 +8,7 @@ from tests.bench.desktop_runs import desktop_runs
 from tests.bench.desktop_start import desktop_start
 from tests.bench.evidence import evidence, evidence_cached
 from tests.bench.executing import exec_
+from tests.bench.forecast_auc import forecast_auc
 from tests.bench.gateway import gateway
 from tests.bench.importing import import_
 from tests.bench.judge_queue import judge_queue
@@ -23,7 +24,7 @@ BENCHES = {
     "import": import_, "gateway": gateway, "poll": poll, "collect": collect,
     "code_tests": code_tests, "code_tests_isolated": code_tests_isolated, "desktop_runs": desktop_runs,
     "desktop_start": desktop_start, "screen": screen, "view": view, "judge_queue": judge_queue,
-    "evidence": evidence, "evidence_cached": evidence_cached,
+    "evidence": evidence, "evidence_cached": evidence_cached, "forecast_auc": forecast_auc,
 }  # fmt: skip
 
 
