@@ -22,6 +22,7 @@ from service.api.resources import (
     client_facts,
     confirmations,
     conformance,
+    contamination,
     controls,
     deliverables,
     desktop,
@@ -78,7 +79,7 @@ RESOURCES = (
     models, services, breakers,
     integrity, evidence, judge_probes, grading_jobs, grading_export, gradings, jobbench, controls, grading_plans, regrades, reviews, votes,
     changes, tokens, tickets, me, sessions, health, hosts,
-    projects, webhooks, leases, driving, desktop, deliverables, mcp, shell, live_view, pausing, confirmations, film,
+    projects, webhooks, leases, driving, desktop, deliverables, mcp, shell, live_view, pausing, confirmations, contamination, film,
     campaigns, raters, rating, rating_previews,
 )  # fmt: skip
 EXPOSED = ["ETag", "Link", "Location", "Retry-After", "X-Request-Id", "Idempotent-Replay", "Upload-Offset",

@@ -13,6 +13,7 @@ from workstead._async.http import AsyncTransport
 from workstead._async.pages import items_of, pages
 from workstead.heartbeat import LEASE_HEADER
 from workstead.models import Artifact, Attempt, Confirmation, Event, Grading, Integrity, Operation, Run, Ticket
+from workstead.models_contamination import Contamination
 
 LONGEST_WAIT_S = 60.0
 """Longest long poll that the server answers."""
@@ -202,6 +203,10 @@ class AsyncRuns:
     async def integrity(self, run_id: str) -> Integrity:
         """Return whether each delivered file opens as what it claims; ``state`` says whether that is known yet."""
         return Integrity.model_validate(await self._http.json("GET", _path(run_id, "integrity")))
+
+    async def contamination(self, run_id: str) -> Contamination:
+        """Return whether the run met its own answer key; ``state`` says whether anybody has looked yet."""
+        return Contamination.model_validate(await self._http.json("GET", _path(run_id, "contamination")))
 
     async def make_film(self, run_id: str, *, fps: int = 2, captions: bool = True) -> Operation:
         """Have a film made of the pictures in an ended run's record; wait with ``client.operations.wait``.

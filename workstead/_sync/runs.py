@@ -14,6 +14,7 @@ from workstead._sync.http import SyncTransport
 from workstead._sync.pages import items_of, pages
 from workstead.heartbeat import LEASE_HEADER
 from workstead.models import Artifact, Attempt, Confirmation, Event, Grading, Integrity, Operation, Run, Ticket
+from workstead.models_contamination import Contamination
 
 LONGEST_WAIT_S = 60.0
 """Longest long poll that the server answers."""
@@ -192,6 +193,10 @@ class SyncRuns:
     def integrity(self, run_id: str) -> Integrity:
         """Return whether each delivered file opens as what it claims; ``state`` says whether that is known yet."""
         return Integrity.model_validate(self._http.json("GET", _path(run_id, "integrity")))
+
+    def contamination(self, run_id: str) -> Contamination:
+        """Return whether the run met its own answer key; ``state`` says whether anybody has looked yet."""
+        return Contamination.model_validate(self._http.json("GET", _path(run_id, "contamination")))
 
     def make_film(self, run_id: str, *, fps: int = 2, captions: bool = True) -> Operation:
         """Have a film made of the pictures in an ended run's record; wait with ``client.operations.wait``.

@@ -9,10 +9,12 @@ from workstead.cli.common import RunId, emit, facts, in_words, line
 from workstead.cli.describe import hold, seconds, verdict
 from workstead.cli.options import Json
 from workstead.models import Attempt, Criterion, Grading, Run
+from workstead.models_contamination import Contamination
 from workstead.sync import Client
 from workstead.terminal import one_line
 
 MAX_FILES = 200
+SUSPECTED = "contamination_suspected"
 
 Every = Annotated[bool, typer.Option("--criteria", help="Every criterion, not only the first 100 of a grading")]
 
@@ -28,6 +30,7 @@ def show(run_id: RunId, every: Every = False, as_json: Json = False) -> None:
         attempts, gradings = client.runs.attempts(run_id), client.runs.gradings(run_id)
         criteria = {g.id: list(client.gradings.criteria(g.id)) if every else g.criteria for g in gradings}
         artifacts = list(client.runs.artifacts(run_id))
+        suspected = client.runs.contamination(run_id) if SUSPECTED in run.flags and not as_json else None
     if as_json:
         gradings = [g.model_copy(update={"criteria": criteria[g.id]}) for g in gradings]
         parts = {"attempts": attempts, "gradings": gradings, "artifacts": artifacts}
@@ -35,6 +38,8 @@ def show(run_id: RunId, every: Every = False, as_json: Json = False) -> None:
         emit({"run": run.model_dump(mode="json"), **dumped})
         return
     _facts(run)
+    if suspected is not None:
+        _suspicion(suspected)
     _attempts(attempts)
     for grading in gradings:
         _grading(grading, criteria[grading.id])
@@ -61,6 +66,14 @@ def _facts(run: Run) -> None:
             "labels": ", ".join(f"{k}={v}" for k, v in run.labels.items()),
         }
     )
+
+
+def _suspicion(found: Contamination) -> None:
+    """Say where the run met its own answer key."""
+    for hit in found.hits[:10]:
+        said = [hit.kind, hit.source, f"in {hit.where}", hit.excerpt and f"“{hit.excerpt}”"]
+        line("contamination: " + " ".join(one_line(s, 200) for s in said if s), "red")
+    _more(len(found.hits), 10, "GET /v1/runs/ID/contamination has all")
 
 
 def _attempts(attempts: Sequence[Attempt]) -> None:

@@ -185,6 +185,7 @@ CALLS: dict[str, Call] = {
     "list_run_events": lambda c, _: c.runs.events_page("run_1"),
     "list_gradings": lambda c, _: c.runs.gradings("run_1"),
     "regrade_run": lambda c, _: c.runs.regrade("run_1"),
+    "get_contamination": lambda c, _: c.runs.contamination("run_1"),
     "get_integrity": lambda c, _: c.runs.integrity("run_1"),
     "get_evidence": lambda c, _: c.evidence.get("run_1", "output/a.txt"),
     "make_evidence": lambda c, _: c.evidence.make("run_1"),
