@@ -162,14 +162,15 @@ def facet_summary(tasks: Iterable[TaskManifest]) -> dict[str, Any]:
     for task in tasks:
         having.update(task.facets.keys())
         for name, facet in task.facets.items():
-            values.setdefault(name, Counter()).update(_facet_values(facet))
+            values.setdefault(name, Counter()).update(facet_values(facet))
     return {
         name: {"tasks": having[name], "distinct": len(found), "values": dict(found.most_common(MAX_FACET_VALUES))}
         for name, found in sorted(values.items())
     }
 
 
-def _facet_values(facet: Facet) -> set[str]:
+def facet_values(facet: Facet) -> set[str]:
+    """Return a facet's values as text, each cut to 200 characters; a number without needless places."""
     if isinstance(facet, int | float):
         return {str(int(facet)) if float(facet).is_integer() else repr(facet)}
     return {value[:200] for value in ([facet] if isinstance(facet, str) else facet)}
