@@ -1,0 +1,1 @@
+"""Result tables and reports: rows of the store become frames, frames figures."""
