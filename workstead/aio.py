@@ -14,6 +14,7 @@ from workstead._async.changes import follow_changes
 from workstead._async.controls import AsyncControls
 from workstead._async.deliverables import AsyncDeliverables
 from workstead._async.driving import AsyncDrive
+from workstead._async.evaluations import AsyncEvaluations
 from workstead._async.evidence import AsyncEvidence
 from workstead._async.grading_plans import AsyncGradingPlans
 from workstead._async.gradings import AsyncGradings
@@ -25,7 +26,9 @@ from workstead._async.operations import AsyncOperations
 from workstead._async.projects import AsyncProjects
 from workstead._async.registry import AsyncAgents, AsyncScaffolds, AsyncTasks
 from workstead._async.regrades import AsyncRegrades
+from workstead._async.reports import AsyncReports
 from workstead._async.reviews import AsyncReviews, AsyncVotes
+from workstead._async.run_notes import AsyncManyRuns, AsyncRunNotes
 from workstead._async.runs import AsyncRuns
 from workstead._async.tickets import AsyncTickets
 from workstead._async.tokens import AsyncTokens
@@ -65,6 +68,10 @@ class AsyncClient:
         self.images = AsyncImages(self._http, self.blobs)
         self.agents = AsyncAgents(self._http)
         self.runs = AsyncRuns(self._http)
+        self.many_runs = AsyncManyRuns(self._http)
+        self.run_notes = AsyncRunNotes(self._http)
+        self.evaluations = AsyncEvaluations(self._http)
+        self.reports = AsyncReports(self._http)
         self.operations = AsyncOperations(self._http)
         self.benchmarks = AsyncBenchmarks(self._http, self.blobs, self.operations)
         self.gradings = AsyncGradings(self._http)

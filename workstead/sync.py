@@ -15,6 +15,7 @@ from workstead._sync.changes import follow_changes
 from workstead._sync.controls import SyncControls
 from workstead._sync.deliverables import SyncDeliverables
 from workstead._sync.driving import SyncDrive
+from workstead._sync.evaluations import SyncEvaluations
 from workstead._sync.evidence import SyncEvidence
 from workstead._sync.grading_plans import SyncGradingPlans
 from workstead._sync.gradings import SyncGradings
@@ -26,7 +27,9 @@ from workstead._sync.operations import SyncOperations
 from workstead._sync.projects import SyncProjects
 from workstead._sync.registry import SyncAgents, SyncScaffolds, SyncTasks
 from workstead._sync.regrades import SyncRegrades
+from workstead._sync.reports import SyncReports
 from workstead._sync.reviews import SyncReviews, SyncVotes
+from workstead._sync.run_notes import SyncManyRuns, SyncRunNotes
 from workstead._sync.runs import SyncRuns
 from workstead._sync.tickets import SyncTickets
 from workstead._sync.tokens import SyncTokens
@@ -66,6 +69,10 @@ class Client:
         self.images = SyncImages(self._http, self.blobs)
         self.agents = SyncAgents(self._http)
         self.runs = SyncRuns(self._http)
+        self.many_runs = SyncManyRuns(self._http)
+        self.run_notes = SyncRunNotes(self._http)
+        self.evaluations = SyncEvaluations(self._http)
+        self.reports = SyncReports(self._http)
         self.operations = SyncOperations(self._http)
         self.benchmarks = SyncBenchmarks(self._http, self.blobs, self.operations)
         self.gradings = SyncGradings(self._http)
