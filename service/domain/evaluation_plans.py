@@ -146,7 +146,7 @@ class _Globs:
     """Patterns over an item's key or its task's name. Most are plain keys, and there may be many items."""
 
     def __init__(self, globs: Sequence[str]) -> None:
-        self._plain = dict.fromkeys(glob for glob in globs if not _WILD.search(glob))
+        self._plain = dict.fromkeys(globs)  # what is written as it is counts, also with a bracket in it
         self._wild = {glob: re.compile(translate(glob)) for glob in globs if _WILD.search(glob)}
 
     def name(self, item: Item) -> bool:
@@ -157,8 +157,8 @@ class _Globs:
     def useless(self, items: Iterable[Item]) -> list[str]:
         """Return those that match none of the items."""
         names = {name for item in items for name in (item.key, item.name)}
-        plain = [glob for glob in self._plain if glob not in names]
-        return plain + [glob for glob, wild in self._wild.items() if not any(map(wild.match, names))]
+        unnamed = [glob for glob in self._plain if glob not in names]
+        return [glob for glob in unnamed if glob not in self._wild or not any(map(self._wild[glob].match, names))]
 
 
 def _fits(item: Item, wanted: TaskSelection, include: _Globs, exclude: _Globs) -> bool:

@@ -5,12 +5,12 @@ no limit allows. Run, first event and notification are one transaction, the call
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from service.domain.agents import SCREENS, AgentSettings, AgentSpec, Driver, ScaffoldManifest
+from service.domain.agents import SCREENS, AgentSettings, AgentSpec, Driver, ScaffoldManifest, Surface
 from service.domain.desktop import NEEDS
 from service.domain.errors import Invalid, NotFound
 from service.domain.grading_plans import TASK_PLAN
@@ -28,7 +28,7 @@ from service.lifecycle.uploads import await_upload
 from service.scaffolds.registry import scaffold_for, surface_for
 from service.store import agents, contamination, runs, scaffolds, tasks
 from service.store.database import Tx
-from service.store.rows import NewRun, Project, RunRow
+from service.store.rows import AgentRow, NewRun, Project, RunRow, ScaffoldRow
 
 Reference = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -71,61 +71,84 @@ class Origin:
     replay_of: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Doer:
+    """An agent with what its runs need to know of it."""
+
+    agent: AgentRow
+    scaffold: ScaffoldRow
+    surface: Surface
+    models: list[GrantedModel]
+    """Its own first."""
+    driver: Driver
+
+    def talks(self, task: TaskManifest) -> bool:
+        """Tell whether its runs may ask the task's client."""
+        return talks(task, self.driver, scaffold_for(self.scaffold.manifest.kind))
+
+
 async def submit(tx: Tx, project: Project, request: RunRequest, origin: Origin = Origin()) -> RunRow:
     """Insert a queued run. Raises NotFound (task, agent, grading plan), Invalid (limits, a task that the scaffold cannot
     do, a client that could not answer, a surface, a grading plan that could not grade the task)."""
     task = await tasks.get(tx, project.id, request.task)
     if task is None:
         raise NotFound("task_not_found", f"no task {request.task}")
-    agent = await agents.get(tx, project.id, request.agent)
-    scaffold = None if agent is None else await scaffolds.get(tx, project.id, agent.scaffold_id)
-    if agent is None or scaffold is None:
-        raise NotFound("agent_not_found", f"no agent {request.agent}")
-    surface = surface_for(scaffold.manifest, AgentSettings.of(agent.spec.settings))
-    limits = resolve_limits(task.manifest.limits, request.limits, scaffold.manifest.minimum)
-    limits = limits.widened(NEEDS if surface in SCREENS else None)
-    models = await find_models(tx, project.id, agent.spec)
+    doer = await doer_of(tx, project.id, request.agent, manual=request.manual)
     plan = await grading_plan(tx, project.id, request.plan, task.manifest)
-    check_plan(task.manifest, agent.spec, scaffold.manifest, limits, models)
     denied = await contamination.deny_lists_of(tx, project.id, task.id)
-    network, kit = network_rules(task.manifest, request.network, denied), scaffold.manifest.kit
-    kind = scaffold_for(scaffold.manifest.kind)
-    driver = Driver.REMOTE if request.manual else kind.driver
-    if talks(task.manifest, driver, kind):
-        await check_client(tx, task, agent.spec.model)
-    new = NewRun(
-        project_id=project.id,
-        task_id=task.id,
+    new = await planned(tx, task.id, task.manifest, doer, request, denied)
+    if doer.talks(task.manifest):
+        await check_client(tx, task, doer.agent.spec.model)
+    flags = (*new.flags, *([Flag.REPLAYED] if origin.replay_of else []))
+    from_ = {"derived_from": origin.derived_from, "replay_of": origin.replay_of}
+    run = await runs.insert(tx, replace(new, plan=plan, flags=flags, **from_))
+    return await await_upload(tx, run) if doer.driver is Driver.EXTERNAL else run
+
+
+async def doer_of(tx: Tx, project_id: str, reference: str, *, manual: bool = False) -> Doer:
+    """Return the project's agent of this id or label. Raises NotFound ``agent_not_found``, Invalid (surface, models)."""
+    agent = await agents.get(tx, project_id, reference)
+    scaffold = None if agent is None else await scaffolds.get(tx, project_id, agent.scaffold_id)
+    if agent is None or scaffold is None:
+        raise NotFound("agent_not_found", f"no agent {reference}")
+    surface = surface_for(scaffold.manifest, AgentSettings.of(agent.spec.settings))
+    models = await find_models(tx, project_id, agent.spec)
+    driver = Driver.REMOTE if manual else scaffold_for(scaffold.manifest.kind).driver
+    return Doer(agent, scaffold, surface, models, driver)
+
+
+async def planned(
+    tx: Tx, task_id: str, task: TaskManifest, doer: Doer, request: RunRequest, denied: Iterable[str]
+) -> NewRun:
+    """Return the run that ``request`` asks for, checked and with everything resolved but its grading plan, which is as
+    ``request`` says it. ``denied``: see :func:`network_rules`. Raises Invalid, Conflict ``image_not_ready``."""
+    agent, scaffold, project_id = doer.agent, doer.scaffold, doer.agent.project_id
+    limits = resolve_limits(task.limits, request.limits, scaffold.manifest.minimum)
+    limits = limits.widened(NEEDS if doer.surface in SCREENS else None)
+    check_plan(task, agent.spec, scaffold.manifest, limits, doer.models)
+    network, kit = network_rules(task, request.network, denied), scaffold.manifest.kit
+    changed = network.policy is not task.network
+    return NewRun(
+        project_id=project_id,
+        task_id=task_id,
         agent_id=agent.id,
         limits=limits,
-        environment=await choose_environment(tx, project.id, task.manifest.environment, surface),
-        kit=None if kit is None else await choose_image(tx, project.id, kit),
+        environment=await choose_environment(tx, project_id, task.environment, doer.surface),
+        kit=None if kit is None else await choose_image(tx, project_id, kit),
         sample=request.sample,
         max_attempts=request.max_attempts,
         priority=request.priority,
-        plan=plan,
+        plan=request.plan,
         runtime=request.runtime,
         labels=request.labels,
-        driver=driver,
-        model_id=models[0].id if agent.spec.model is not None else None,
+        driver=doer.driver,
+        model_id=doer.models[0].id if agent.spec.model is not None else None,
         budget=request.budget,
         network=network,
         provider_tools=provider_tools(network, AgentSettings.of(agent.spec.settings)),
         keep_on_failure_s=request.keep_on_failure_s,
-        derived_from=origin.derived_from,
-        replay_of=origin.replay_of,
+        flags=tuple([Flag.ASSISTED] * request.manual + [Flag.POLICY_CHANGED] * changed),
     )
-    run = await runs.insert(tx, new)
-    if request.manual:
-        await runs.add_flags(tx, run.id, [Flag.ASSISTED])
-        run = await runs.load(tx, run.id)
-    if new.driver is Driver.EXTERNAL:
-        run = await await_upload(tx, run)
-    changed, replayed = network.policy is not task.manifest.network, origin.replay_of is not None
-    if flags := [Flag.POLICY_CHANGED] * changed + [Flag.REPLAYED] * replayed:
-        await runs.add_flags(tx, run.id, flags)
-        run = await runs.load(tx, run.id)
-    return run
 
 
 def network_rules(task: TaskManifest, asked: NetworkPolicy | None, denied: Iterable[str]) -> NetworkRules:
