@@ -2,11 +2,11 @@
 
 import re
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from workstead.importers.contract import Imported, ImportOptions
+from workstead.importers.contract import Delivered, Imported, ImportOptions
 from workstead.importers.drafts import Draft, unique_keys
 from workstead.importers.files import Contents, digest_of
 from workstead.importers.settings import CommonSettings, head_fields
@@ -54,6 +54,11 @@ def _check_names(name: str, version: str) -> None:
 
 
 def imported(
-    manifest: dict[str, Any], contents: Contents, notes: list[str], made: tempfile.TemporaryDirectory[str]
+    manifest: dict[str, Any],
+    contents: Contents,
+    notes: list[str],
+    made: tempfile.TemporaryDirectory[str],
+    delivered: Sequence[Delivered] = (),
 ) -> Imported:
-    return Imported(manifest, contents.referred(manifest), notes, made)
+    works = {ref["sha256"]: contents.files[ref["sha256"]] for work in delivered for ref in work.files}
+    return Imported(manifest, contents.referred(manifest), notes, made, list(delivered), works)

@@ -33,6 +33,16 @@ class ImportOptions:
     """Called with (items read, items in all) after each item."""
 
 
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What somebody outside delivered for an item: to be graded with no run of ours."""
+
+    key: str
+    """Of the item."""
+    files: list[dict[str, Any]]
+    """References: path as delivered, sha256, size_bytes."""
+
+
 @dataclass(slots=True)
 class Imported:
     """A benchmark ready to be sent. Owns a folder with the files that the importer made; use as a context manager."""
@@ -44,6 +54,10 @@ class Imported:
     notes: list[str]
     """What was left unread and is no item's problem, in words."""
     made: tempfile.TemporaryDirectory[str]
+    delivered: list[Delivered] = field(default_factory=list[Delivered])
+    """Of sources that bring works of others along."""
+    works: dict[str, Path] = field(default_factory=dict[str, Path])
+    """sha256 → a file of ``delivered``."""
 
     @property
     def items(self) -> list[dict[str, Any]]:
