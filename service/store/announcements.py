@@ -68,6 +68,12 @@ _OF_RUN = text(
 _OF_ANYTHING = text(
     _insert("CAST(:data AS jsonb)", "webhooks w JOIN projects p ON p.id = w.project_id AND p.id = :project_id AND :labels @> w.labels")
 ).bindparams(bindparam("labels", type_=JSONB), bindparam("data", type_=JSONB))  # fmt: skip
+_ANY = text("SELECT EXISTS (SELECT FROM webhooks WHERE project_id = :project_id AND enabled)")
+
+
+async def anybody_listens(tx: Tx, project_id: str) -> bool:
+    """Tell whether the project has a webhook at all: what changes many runs need not ask for each then."""
+    return bool((await tx.execute(_ANY, {"project_id": project_id})).scalar_one())
 
 
 async def announce_phase(tx: Tx, run_id: str, before: Phase, phase: Phase) -> None:
