@@ -1,10 +1,11 @@
 """Files of a source by content: walked without following a link, hashed in one stream, never held in memory."""
 
+import errno
 import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ MAX_FILES = 10_000
 """Of one item, visible or hidden."""
 MAX_DEPTH = 32
 MAX_PATH_BYTES = 1_000
+MAX_FILE_BYTES = 8 << 30
+"""What the service takes as one blob, unless its operator says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,8 @@ def walk(folder: Path, prefix: str = "", depth: int = 0) -> Iterator[Entry]:
                 yield from walk(file, f"{path}/", depth + 1)
         elif not entry.is_file(follow_symlinks=False):
             yield Entry(path, file, "is neither a file nor a directory")
+        elif entry.stat(follow_symlinks=False).st_size > MAX_FILE_BYTES:
+            yield Entry(path, file, f"is longer than {MAX_FILE_BYTES} bytes")
         else:
             yield Entry(path, file)
 
@@ -52,7 +57,31 @@ def name_trouble(name: str) -> str | None:
 
 
 def _too_long(path: str) -> str | None:
-    return f"has a path of more than {MAX_PATH_BYTES} bytes" if len(os.fsencode(path)) > MAX_PATH_BYTES else None
+    long = len(path.encode("utf-8", "surrogatepass")) > MAX_PATH_BYTES
+    return f"has a path of more than {MAX_PATH_BYTES} bytes" if long else None
+
+
+def path_trouble(path: str) -> str | None:
+    """Say why ``path``, which a source names, cannot be a file below a folder; null: it can."""
+    parts = path.split("/")
+    if any(part in ("", ".", "..") for part in parts):
+        return "is no relative path without '.' and '..'"
+    long = len(parts) > MAX_DEPTH or any(len(part.encode("utf-8", "replace")) > 255 for part in parts)
+    return name_trouble(path) or _too_long(path) or ("has too long a name, or too many" if long else None)
+
+
+def locate(base: Path, paths: Iterable[str]) -> Path | None:
+    """Return the first of ``paths`` (checked ones) that is a regular file below ``base``, no link on the way."""
+    for path in paths:
+        file = base
+        for part in path.split("/"):
+            file = file / part
+            if file.is_symlink():
+                break
+        else:
+            if file.is_file():
+                return file
+    return None
 
 
 def is_folder(path: Path) -> bool:
@@ -77,6 +106,8 @@ class Contents:
 
     def take(self, entry: Entry, path: str, root: Path) -> dict[str, Any]:
         """Hash a file of the source and return its reference as ``path``. Raises OSError."""
+        if entry.file.lstat().st_size > MAX_FILE_BYTES:
+            raise OSError(errno.EFBIG, f"is longer than {MAX_FILE_BYTES} bytes", str(entry.file))
         ref = file_ref(entry.file, path, self.files)
         self.read.append((entry.file.relative_to(root).as_posix(), str(ref["sha256"])))
         return ref

@@ -43,10 +43,11 @@ class Rule(BaseModel):
     @classmethod
     def _short(cls, given: Any) -> Any:
         if isinstance(given, str | list):
-            given = {"from": given}
-        if not isinstance(given, dict):
-            return cast("object", given)
-        body = cast("dict[str, Any]", given)
+            body: dict[str, Any] = {"from": given}
+        elif isinstance(given, dict):
+            body = cast("dict[str, Any]", given)
+        else:
+            return given
         return {**body, "from": [body["from"]]} if isinstance(body.get("from"), str) else body
 
     @model_validator(mode="after")

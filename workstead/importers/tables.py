@@ -122,7 +122,7 @@ def _csv(path: Path, _pointer: str) -> Iterator[tuple[Values | None, str]]:
 
 def _header(path: Path, rows: Iterator[list[str]]) -> list[str]:
     try:
-        header = [name.strip() for name in next(rows, [])]
+        header = [name.strip() for name in next(rows, list[str]())]
     except csv.Error as error:
         raise InvalidInput(path, [f"is not CSV: {error}"]) from error
     if not 0 < len(header) <= MAX_COLUMNS or not _is_utf8("".join(header)) or "\0" in "".join(header):

@@ -2,7 +2,9 @@
 
 import json
 import math
+import os
 import re
+import stat
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -30,7 +32,10 @@ def read_json(path: Path, limit: int = MAX_JSON_BYTES) -> Any:
 
     Numbers with a fraction become Decimal, so that money does not change. Raises InvalidInput, OSError.
     """
-    with path.open("rb") as file:
+    # Opening a pipe would wait for somebody who writes.
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise InvalidInput(path, ["is not a regular file"])
         data = file.read(limit + 1)
     if len(data) > limit:
         raise InvalidInput(path, [f"is longer than {limit} bytes"])

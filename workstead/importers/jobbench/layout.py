@@ -28,6 +28,11 @@ class TaskFolder:
         """Unique over both splits, which have tasks of the same occupation and number."""
         return f"{self.split}--{self.occupation}--{self.name}"
 
+    @property
+    def published(self) -> str:
+        """Where the repository has it, whatever a local copy calls its folders."""
+        return f"{'dataset' if self.split == 'main' else 'dataset_easy'}/{self.occupation}/{self.name}"
+
 
 def find_tasks(root: Path, notes: list[str]) -> list[TaskFolder]:
     """Return every task folder of both splits, in order. Raises InvalidInput if there is none, OSError."""

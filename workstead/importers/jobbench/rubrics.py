@@ -8,7 +8,7 @@ from pydantic import AliasChoices, BeforeValidator, Field, ValidationError
 
 from workstead.importers.drafts import Draft
 from workstead.importers.fields import Filled, Loose, Number, complaints, plain
-from workstead.importers.untrusted import read_json
+from workstead.importers.untrusted import parse_json, read_json
 from workstead.task_dir import InvalidInput
 
 FILE = "RUBRICS.json"
@@ -38,13 +38,26 @@ def read_rubrics(path: Path, draft: Draft) -> dict[str, Any] | None:
     if path.is_symlink():
         return None
     try:
-        rubrics = Rubrics.model_validate(read_json(path, MAX_BYTES)).rubrics
+        return _checked(read_json(path, MAX_BYTES), draft)
     except InvalidInput as error:
         draft.quarantine("bad_rubrics", FILE, "; ".join(error.problems))
-        return None
     except OSError as error:
         draft.quarantine("bad_rubrics", FILE, error.strerror or "cannot be read")
-        return None
+    return None
+
+
+def parse_rubrics(data: bytes, draft: Draft) -> dict[str, Any] | None:
+    """Do the same with the text of a file."""
+    try:
+        return _checked(parse_json(data[:MAX_BYTES]), draft)
+    except (ValueError, RecursionError) as error:
+        draft.quarantine("bad_rubrics", FILE, f"is not JSON: {error}")
+    return None
+
+
+def _checked(value: Any, draft: Draft) -> dict[str, Any] | None:
+    try:
+        rubrics = Rubrics.model_validate(value).rubrics
     except ValidationError as error:
         for where, what in complaints(error):
             draft.quarantine("bad_rubrics", f"{FILE}#{where}", what)

@@ -18,7 +18,7 @@ from workstead.importers.jobbench.rubrics import read_rubrics
 from workstead.task_dir import InvalidInput
 
 GOOD = {"rubrics": [{"rubric": "r", "weight": 10, "criterion": ["c"]}]}
-NOTES = ["grader_later", "network_wanted"]
+NOTES = ["grader_later"]
 
 
 def add_task(root: Path, place: str = "dataset/clerks/task1", rubrics: Any = GOOD) -> Path:
@@ -74,7 +74,7 @@ def test_a_task(tmp_path: Path) -> None:
             20 << 30,
             3600,
         )
-        assert (task.environment, task.graders, task.labels["network_wanted"]) == ("workbench_full", [], "web")
+        assert (task.environment, task.graders, task.network) == ("workbench_full", [], "web")
         assert problems(imported, "main--clerks--task1") == NOTES
 
 
@@ -263,7 +263,33 @@ def test_a_judge_makes_the_rubrics_the_grader(tmp_path: Path) -> None:
         task = checked(imported).items[0].task
         assert task is not None
         [spec] = task.graders
-        assert problems(imported, "main--clerks--task1") == ["network_wanted"]
+        assert problems(imported, "main--clerks--task1") == []
     registry.check(spec, task)
     assert spec.settings["judges"] == [{"model": "acme/judge-1"}]
     assert "grader_wanted" not in task.labels
+
+
+def test_the_web_without_the_hosts_of_the_deny_list(tmp_path: Path) -> None:
+    add_task(tmp_path / "set")
+    deny = tmp_path / "deny"
+    deny.write_text("Answers.example.test\n*.leaks.example.test\n")
+    with read("jobbench", tmp_path / "set", deny=deny) as imported:
+        task = checked(imported).items[0].task
+    assert task is not None
+    assert (task.network, task.deny_hosts) == ("web", ["answers.example.test", "*.leaks.example.test"])
+    with read("jobbench", tmp_path / "set", deny=deny, network="none") as imported:
+        task = checked(imported).items[0].task
+        assert problems(imported, "main--clerks--task1") == ["grader_later", "network_wanted"]
+    assert task is not None
+    assert (task.network, task.deny_hosts) == ("none", [])
+    deny.write_text("answers.example.test:443\n")
+    with pytest.raises(InvalidInput, match="not a host name"):
+        read("jobbench", tmp_path / "set", deny=deny)
+
+
+def test_rubrics_that_are_a_pipe_do_not_wait_for_a_writer(tmp_path: Path) -> None:
+    folder = add_task(tmp_path)
+    (folder / "RUBRICS.json").unlink()
+    os.mkfifo(folder / "RUBRICS.json")
+    item, said = one(tmp_path)
+    assert (item["status"], said) == ("quarantined", ["bad_file", "bad_rubrics"])

@@ -1,0 +1,50 @@
+"""What a user may say about JobBench, and what its tasks have in common."""
+
+import re
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from workstead.importers.settings import CommonSettings
+from workstead.task_dir import InvalidInput
+
+NAME, VERSION = "jobbench", "2"
+MADE = "rubrics.json"
+"""Hidden file with the rubrics in one form."""
+LIMITS: dict[str, float] = {"wall_clock_s": 3600.0, "cpus": 4.0, "memory_bytes": 8 << 30, "disk_bytes": 20 << 30}
+POLICIES = {"no_deliverable": "zero", "partial_after_limit": "grade", "clock": "wall", "missing": "zero"}
+GRADER_WANTED = {"grader_wanted": "rubric_chain"}
+_HOST = re.compile(r"(\*\.)?[a-z0-9]([a-z0-9-]{0,62})(\.[a-z0-9]([a-z0-9-]{0,62}))*\Z")
+
+
+class Settings(CommonSettings):
+    categories: Path | None = None
+    """JSON file, occupation → category; makes the facet and the table's columns."""
+    judge: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$")
+    """Model of the catalogue that judges by the rubrics."""
+    network: Literal["web", "none"] = "web"
+    """web, as the benchmark wants it, without the hosts of the deny list; or none, whose results do not compare."""
+    pins: Path | None = None
+    """JSON file {"version": 1, "repo_id", "revision", "files": {path: sha256}}: a file that differs costs its task."""
+    files: Path | None = None
+    """Folder with the reference files of a parquet source; default: the folder that the parquet file is in."""
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return {} if self.judge is not None else GRADER_WANTED
+
+    @property
+    def graders(self) -> list[dict[str, Any]]:
+        if self.judge is None:
+            return []
+        return [{"method": "rubric_chain", "settings": {"rubrics": MADE, "judges": [{"model": self.judge}]}}]
+
+    def reach(self, deny_list: list[str]) -> dict[str, Any]:
+        """Return a task's network and the hosts that it denies. Raises InvalidInput for what is no host's name."""
+        if self.network == "none":
+            return {}
+        hosts = [host.lower() for host in deny_list]
+        if bad := [host for host in hosts if not _HOST.match(host)]:
+            raise InvalidInput(Path(str(self.deny)), [f"not a host name, nor '*.' and one: {host!r}" for host in bad])
+        return {"network": "web", "deny_hosts": list(dict.fromkeys(hosts))}
