@@ -41,21 +41,40 @@ def one(tmp_path: Path, row: dict[str, Any], **settings: str | Path) -> tuple[An
 
 def test_a_posting(tmp_path: Path) -> None:
     fields = {
-        **{"skills": ["copywriting", "SEO"], "duration": "Less than 1 week", "expertise": "Intermediate"},
-        **{"category": "Writing", "category_2": "Copy", "posted_at": "2025-03-07T10:00:00Z", "needs": "Self-contained"},
-        **{"text_kind": "surrogate", "split": ["benchmark", "subset400"]},
+        "skills": ["copywriting", "SEO"],
+        "duration": "Less than 1 week",
+        "expertise": "Intermediate",
+        "category": "Writing",
+        "category_2": "Copy",
+        "posted_at": "2025-03-07T10:00:00Z",
+        "needs": "Self-contained",
+        "text_kind": "surrogate",
+        "split": ["benchmark", "subset400"],
     }
     item, said, imported = one(tmp_path, posting(**fields), judge="acme/j-1,acme/j-2")
     task = item.task
     assert (item.key, item.status, said) == ("a1", "ok", [])
     assert task.facets == {
-        **{"category": "Writing", "category_2": "Copy", "pay_type": "fixed", "needs": "self_contained"},
-        **{"text_kind": "surrogate", "duration": "Less than 1 week", "expertise": "Intermediate"},
-        **{"posted_at": "2025-03-07", "stratum": "Writing 2025-03", "skills": ["copywriting", "SEO"]},
-        **{"split": ["benchmark", "subset400"], "value_basis": "posted", "contract_value_usd": 100.0},
+        "category": "Writing",
+        "category_2": "Copy",
+        "pay_type": "fixed",
+        "needs": "self_contained",
+        "text_kind": "surrogate",
+        "duration": "Less than 1 week",
+        "expertise": "Intermediate",
+        "posted_at": "2025-03-07",
+        "stratum": "Writing 2025-03",
+        "skills": ["copywriting", "SEO"],
+        "split": ["benchmark", "subset400"],
+        "value_basis": "posted",
+        "contract_value_usd": 100.0,
     }
     assert task.price.model_dump(exclude_none=True) == {
-        **{"amount": "100", "currency": "USD", "usd": "100", "basis": "posted", "rate_type": "fixed"},
+        "amount": "100",
+        "currency": "USD",
+        "usd": "100",
+        "basis": "posted",
+        "rate_type": "fixed",
     }
     for told in ("# Rewrite texts\n", TEXT.strip(), "fixed price, 100 USD", "copywriting, SEO", "/workspace/output"):
         assert told in task.instruction
@@ -194,9 +213,7 @@ def test_an_hourly_job_is_worth_its_rate_times_the_hours_of_a_named_table(tmp_pa
 
 def test_facts_are_the_clients_in_the_split_of_the_tool_agent(tmp_path: Path) -> None:
     facts = ["The boots are called Fjell.", "No emojis."]
-    item, said, imported = one(
-        tmp_path, posting(split="benchmark,tool500", facts=facts), client="acme/client", messages=3
-    )
+    item, _, _ = one(tmp_path, posting(split="benchmark,tool500", facts=facts), client="acme/client", messages=3)
     assert item.task.client.model_dump() == {"facts": "client-facts.md", "max_messages": 3, "model": "acme/client"}
     with read("payworthy", tmp_path / "rows.json") as imported:
         [hidden] = imported.items[0]["task"]["hidden"]
@@ -214,7 +231,7 @@ def test_works_of_others_come_along_and_are_no_reference(tmp_path: Path) -> None
         (folder / "deliverable/texts").mkdir(parents=True)
         (folder / "posting.json").write_text(json.dumps(posting(item_id=name)))
         (folder / "deliverable/texts/spring.docx").write_text(f"PK {name}")
-    os.symlink("/etc/passwd", tmp_path / "set/two/deliverable/link")
+    (tmp_path / "set/two/deliverable/link").symlink_to("/etc/passwd")
     (tmp_path / "set/three/deliverable/texts/spring.docx").unlink()
     (tmp_path / "set/facts.txt").write_text("x")
     with read("payworthy", tmp_path / "set") as imported:
@@ -238,8 +255,8 @@ def test_broken_folders_cost_themselves_only(tmp_path: Path) -> None:
     (tmp_path / "set/binary/notes.txt").write_bytes(b"\xff\xfe\0")
     os.mkfifo(tmp_path / "set/piped/facts.md")
     (tmp_path / "set/linked/posting.json").unlink()
-    os.symlink(tmp_path / "set/good/posting.json", tmp_path / "set/linked/posting.json")
-    os.symlink(tmp_path / "set/good", tmp_path / "set/link")
+    (tmp_path / "set/linked/posting.json").symlink_to(tmp_path / "set/good/posting.json")
+    (tmp_path / "set/link").symlink_to(tmp_path / "set/good")
     (tmp_path / "set/empty").mkdir()
     with read("payworthy", tmp_path / "set") as imported:
         checked(imported)

@@ -38,8 +38,11 @@ def add(root: Path, name: str = "public_001", metadata: Any = None, *, inputs: b
 
 def test_a_project(tmp_path: Path) -> None:
     fields = {
-        **{"category": "Video", "subcategory": "Animation", "evaluator_note": "The loop must be seamless."},
-        **{"human_completion_hours": 11.5, "total_project_cost": 200},
+        "category": "Video",
+        "subcategory": "Animation",
+        "evaluator_note": "The loop must be seamless.",
+        "human_completion_hours": 11.5,
+        "total_project_cost": 200,
     }
     add(tmp_path, metadata=fields)
     with read("rli", tmp_path) as imported:
@@ -57,8 +60,13 @@ def test_a_project(tmp_path: Path) -> None:
     assert (task.price.amount, task.price.usd, task.price.basis) == ("200", "200", "reported")
     assert task.human_time_s == 11.5 * 3600
     assert task.facets == {
-        **{"split": "public", "inputs": 2.0, "category": "Video", "subcategory": "Animation"},
-        **{"price_usd": 200.0, "hours": 11.5, "hours_basis": "reported"},
+        "split": "public",
+        "inputs": 2.0,
+        "category": "Video",
+        "subcategory": "Animation",
+        "price_usd": 200.0,
+        "hours": 11.5,
+        "hours_basis": "reported",
     }
     limits = task.limits
     assert (limits.wall_clock_s, limits.cpus, limits.memory_bytes) == (3600, 4, 8 << 30)
@@ -200,14 +208,14 @@ def test_broken_projects_cost_themselves_only(tmp_path: Path) -> None:
     (add(tmp_path, "public_002") / "project/brief.md").write_text(" \n")
     (add(tmp_path, "public_003") / "project/brief.md").write_bytes(b"\xff\xfe")
     (add(tmp_path, "public_004") / "project/brief.md").unlink()
-    os.symlink("/etc/passwd", add(tmp_path, "public_005") / "project/inputs/link")
+    (add(tmp_path, "public_005") / "project/inputs/link").symlink_to("/etc/passwd")
     os.mkfifo(add(tmp_path, "public_006") / "human_deliverable/pipe")
     (tmp_path / "public_007").mkdir()
-    os.symlink(tmp_path / "public_001", tmp_path / "public_008")
+    (tmp_path / "public_008").symlink_to(tmp_path / "public_001")
     (tmp_path / "public_009").write_text("")
     (add(tmp_path, "public_010") / "project/brief.md").write_text("a\0b")
     linked = add(tmp_path, "public_011", inputs=False) / "project/inputs"
-    os.symlink("/etc", linked)
+    linked.symlink_to("/etc")
     (tmp_path / "README.md").write_text("card")
     (tmp_path / ".cache").mkdir()
     (tmp_path / "public_001/notes.txt").write_text("")
@@ -247,7 +255,7 @@ def test_what_is_no_source_at_all(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "file").write_text("")
     for root in (tmp_path / "other", tmp_path / "missing", tmp_path / "file"):
-        with pytest.raises(InvalidInput, match="project/brief.md"):
+        with pytest.raises(InvalidInput, match=r"project/brief\.md"):
             read("rli", root)
 
 
