@@ -7,13 +7,13 @@ from datetime import datetime
 from typing import Any, cast
 
 import psycopg
+from pydantic import BaseModel
 from sqlalchemy import text
 
 from service.domain.cleaning import clean_json, encode_payload
 from service.domain.events import EVENT_VERSION, EventType
 from service.domain.ids import new_ids
 from service.domain.run_states import EndedBecause, Outcome, Phase, StopMode
-from service.domain.tasks import Strict
 from service.store import clock
 from service.store.announcements import announce_phase, anybody_listens
 from service.store.database import Tx
@@ -122,12 +122,10 @@ class _Texts:
     def __init__(self) -> None:
         self._made: dict[int, str] = {}
 
-    def of(self, value: Strict | Mapping[str, str] | Any) -> str:
+    def of(self, value: BaseModel | Mapping[str, str]) -> str:
         made = self._made.get(id(value))
         if made is None:
-            body = (
-                dict(cast("Mapping[str, str]", value)) if isinstance(value, Mapping) else value.model_dump(mode="json")
-            )
+            body = value.model_dump(mode="json") if isinstance(value, BaseModel) else dict(value)
             made = self._made[id(value)] = json.dumps(clean_json(body))
         return made
 

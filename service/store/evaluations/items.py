@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import RowMapping, Select, select
 
@@ -63,10 +63,10 @@ async def deny_lists(tx: Tx, project_id: str, task_ids: Collection[str]) -> dict
 async def _denied(tx: Tx, benchmark_ids: Collection[str]) -> dict[str, list[str]]:
     query = select(benchmarks.c.id, benchmarks.c.manifest["deny_list"].label("hosts"))
     rows = await tx.execute(query.where(benchmarks.c.id.in_(benchmark_ids)))
-    return {row.id: [str(host) for host in row.hosts or []] for row in rows}
+    return {row.id: cast("list[str]", row.hosts or []) for row in rows}
 
 
-def _tasks() -> Select[Any]:
+def _tasks() -> Select[Any, Any, Any, Any]:
     return select(tasks.c.id, tasks.c.name, tasks.c.digest, tasks.c.manifest["facets"].label("facets"))
 
 
