@@ -27,6 +27,7 @@ from service.api.resources import (
     deliverables,
     desktop,
     driving,
+    evaluation_tables,
     evidence,
     film,
     grading_export,
@@ -52,6 +53,7 @@ from service.api.resources import (
     rating,
     rating_previews,
     regrades,
+    reports,
     reviews,
     run_events,
     runs,
@@ -80,7 +82,7 @@ RESOURCES = (
     integrity, evidence, judge_probes, grading_jobs, grading_export, gradings, jobbench, controls, grading_plans, regrades, reviews, votes,
     changes, tokens, tickets, me, sessions, health, hosts,
     projects, webhooks, leases, driving, desktop, deliverables, mcp, shell, live_view, pausing, confirmations, contamination, film,
-    campaigns, raters, rating, rating_previews,
+    campaigns, raters, rating, rating_previews, evaluation_tables, reports,
 )  # fmt: skip
 EXPOSED = ["ETag", "Link", "Location", "Retry-After", "X-Request-Id", "Idempotent-Replay", "Upload-Offset",
            "RateLimit", "RateLimit-Policy"]  # fmt: skip

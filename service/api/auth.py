@@ -175,6 +175,8 @@ RunsDrive = Annotated[Caller, Depends(scope("runs:drive"))]
 RunsDebug = Annotated[Caller, Depends(scope("runs:debug"))]
 GradingsRead = Annotated[Caller, Depends(scope("gradings:read"))]
 GradingsWrite = Annotated[Caller, Depends(scope("gradings:write"))]
+ReportsRead = Annotated[Caller, Depends(scope("reports:read"))]
+ReportsWrite = Annotated[Caller, Depends(scope("reports:write"))]
 ModelsAdmin = Annotated[Caller, Depends(scope("models:admin"))]
 Admin = Annotated[Caller, Depends(scope("admin"))]
 

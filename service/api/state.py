@@ -33,6 +33,8 @@ class ApiConfig:
     """Largest archive of a task, packed and unpacked, in bytes."""
     max_archives: int = 8
     """Most archives that this process receives at once."""
+    max_reports: int = 4
+    """Most reports and table files that this process works out at once."""
     private_webhooks: bool = False
     """Webhooks may be http and go to private addresses: tests and development."""
     private_upstreams: bool = False
@@ -80,6 +82,7 @@ class ApiState:
     bridge: BridgeClient = field(default_factory=BridgeClient)
     """The way to the workers' internal API."""
     open_archives: int = 0
+    open_reports: int = 0
     open_streams: int = 0
     streams_of: Counter[str] = field(default_factory=Counter[str])
     """Token id to its open event streams and long polls."""
