@@ -2,7 +2,7 @@
 """Deliverables made elsewhere: a folder of files for a run of an external agent, or to be graded with no run."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -30,14 +30,36 @@ class SyncDeliverables:
         self, task: str, folder: Path, *, agent: str | None = None, labels: Mapping[str, str] | None = None
     ) -> Run:
         """Grade the files of ``folder`` as a deliverable of ``task``; return the run that keeps them."""
-        body: dict[str, Any] = {"task": task, "files": self._bring(folder), "labels": dict(labels or {})}
+        files, sources = read_folder(folder)
+        return self.grade_files(task, files, sources, agent=agent, labels=labels)
+
+    def grade_files(
+        self,
+        task: str,
+        files: Sequence[Mapping[str, Any]],
+        sources: Mapping[str, Path],
+        *,
+        agent: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        key: str | None = None,
+    ) -> Run:
+        """Grade files (path and sha256 each, ``sources`` has digest → file) as a deliverable of ``task``.
+
+        Calls with the same ``key`` grade once. Raises NotFound, Problem, OSError.
+        """
+        refs = [{"path": ref["path"], "sha256": ref["sha256"]} for ref in files]
+        self._upload(sources)
+        body: dict[str, Any] = {"task": task, "files": refs, "labels": dict(labels or {})}
         if agent is not None:
             body["agent"] = agent
-        headers = {"Idempotency-Key": str(uuid.uuid4())}
+        headers = {"Idempotency-Key": key or str(uuid.uuid4())}
         return Run.model_validate(self._http.json("POST", "/v1/gradings", json=body, headers=headers))
 
     def _bring(self, folder: Path) -> list[dict[str, str]]:
         files, sources = read_folder(folder)
+        self._upload(sources)
+        return files
+
+    def _upload(self, sources: Mapping[str, Path]) -> None:
         missing = self._blobs.missing(sources)
         self._blobs.upload_all({sha: sources[sha] for sha in missing})
-        return files

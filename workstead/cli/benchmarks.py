@@ -9,6 +9,7 @@ import typer
 from workstead.cli.checking import CheckOrder, check_benchmark
 from workstead.cli.checking_report import exit_code, show_checks
 from workstead.cli.common import FAILED, emit, facts, fail, in_words, labels_of, line, out
+from workstead.cli.import_works import grade_works
 from workstead.cli.importing import progress, read_source, reasons, show_validation, validation, write_report
 from workstead.cli.options import Json, Limit
 from workstead.cli.tables import plain_table
@@ -28,6 +29,10 @@ Options = Annotated[list[str] | None, typer.Option("--option", "-O", help="KEY=V
 Deny = Annotated[Path | None, typer.Option(help="File with hosts that publish the answers, one a line")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Read and report only; needs no service")]
 Report = Annotated[Path | None, typer.Option(help="Write what was found of every item to this file, as JSON")]
+Deliverables = Annotated[
+    str | None,
+    typer.Option(metavar="AGENT", help="Grade the works that the source brings, as those of this external agent"),
+]
 Ref = Annotated[str, typer.Argument(help="NAME, NAME@VERSION or id", show_default=False)]
 Include = Annotated[list[str] | None, typer.Option("--include", help="Glob of item keys; repeatable")]
 Inputs = Annotated[bool, typer.Option("--inputs/--no-inputs", help="Whether to open the tasks' files in a sandbox")]
@@ -45,6 +50,7 @@ def import_benchmark(
     deny: Deny = None,
     dry_run: DryRun = False,
     report: Report = None,
+    deliverables: Deliverables = None,
     as_json: Json = False,
 ) -> None:
     """Read a published benchmark here, say what is wrong with its items, and bring it to the service.
@@ -60,7 +66,7 @@ def import_benchmark(
         counts = imported.counts()
         if not counts["ok"] + counts["disputed"]:
             raise fail(f"none of the {len(imported.items)} items is usable", FAILED)
-        benchmark = None if dry_run else _bring(imported)
+        benchmark = None if dry_run else _bring(imported, deliverables)
     if as_json:
         emit({"validation": validation(imported), "benchmark": benchmark and benchmark.model_dump(mode="json")})
     elif benchmark is None:
@@ -69,14 +75,18 @@ def import_benchmark(
         _say_made(benchmark, imported)
 
 
-def _bring(imported: Imported) -> Benchmark:
+def _bring(imported: Imported, agent: str | None) -> Benchmark:
     with Client() as client, progress("uploading") as shown:
         bar = shown.task_ids[0]
-        return client.benchmarks.create(
-            imported.manifest,
-            imported.files,
-            on_progress=lambda done, total: shown.update(bar, completed=done, total=total),
-        )
+
+        def told(done: int, total: int) -> None:
+            shown.update(bar, completed=done, total=total)
+
+        benchmark = client.benchmarks.create(imported.manifest, imported.files, on_progress=told)
+        if agent is not None:
+            for key in grade_works(client, benchmark, imported, agent, told):
+                note(f"{key}: its work is not graded, since the service refused its task")
+        return benchmark
 
 
 def _say_made(benchmark: Benchmark, imported: Imported) -> None:
