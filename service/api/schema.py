@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from service.api.app import describe
 from service.api.event_view import RunEvent
+from service.api.resources.evaluation_tables import table_view
 from service.api.resources.gradings import Grading
 from service.api.run_view import Run
 from service.domain.agents import AgentSpec, ScaffoldManifest
@@ -16,6 +17,7 @@ from service.domain.integrity import IntegrityReport
 from service.domain.probes import ProbeReport
 from service.domain.task_bundle import FOLDERS
 from service.domain.tasks import TaskManifest
+from service.reporting.dictionary import TABLES
 
 
 def _without_file_lists(found: dict[str, Any]) -> None:
@@ -54,6 +56,7 @@ def documents() -> dict[str, str]:
     found = {"openapi.json": _text(describe().openapi())}
     for name, (model, mode) in DOCUMENTS.items():
         found[f"{name}.schema.json"] = _text({"$schema": DIALECT, **model.model_json_schema(mode=mode)})
+    found["tables.json"] = _text({"tables": [table_view(table).model_dump(mode="json") for table in TABLES.values()]})
     return found
 
 
