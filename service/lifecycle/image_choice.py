@@ -40,6 +40,26 @@ async def choose_environment(tx: Tx, project_id: str, reference: str, surface: S
     return await choose_image(tx, project_id, IMAGE)
 
 
+class ChosenImages:
+    """What :func:`choose_environment` and :func:`choose_image` say, each asked once. Good for one transaction."""
+
+    def __init__(self, tx: Tx, project_id: str) -> None:
+        self._tx, self._project_id = tx, project_id
+        self._environments: dict[tuple[str, bool], str] = {}
+        self._kits: dict[str, str] = {}
+
+    async def environment(self, reference: str, surface: Surface) -> str:
+        key = (reference, surface in SCREENS)
+        if key not in self._environments:
+            self._environments[key] = await choose_environment(self._tx, self._project_id, reference, surface)
+        return self._environments[key]
+
+    async def kit(self, reference: str | None) -> str | None:
+        if reference is not None and reference not in self._kits:
+            self._kits[reference] = await choose_image(self._tx, self._project_id, reference)
+        return None if reference is None else self._kits[reference]
+
+
 async def host_name(tx: Tx, chosen: str) -> str:
     """Return what the host's engine calls an image that was chosen."""
     row = await images.load(tx, chosen) if ID.fullmatch(chosen) else None

@@ -20,7 +20,7 @@ from service.domain.policies import MOST_DENIED, NetworkRules, RunBudget, hosts_
 from service.domain.run_states import Flag
 from service.domain.tasks import LABELS, NetworkPolicy, Strict, TaskManifest
 from service.lifecycle.client_facts import check_client, talks
-from service.lifecycle.image_choice import choose_environment, choose_image
+from service.lifecycle.image_choice import ChosenImages
 from service.lifecycle.model_access import find_models, provider_tools
 from service.lifecycle.plan_inputs import plan_context
 from service.lifecycle.plans import grading_plan
@@ -96,7 +96,7 @@ async def submit(tx: Tx, project: Project, request: RunRequest, origin: Origin =
     doer = await doer_of(tx, project.id, request.agent, manual=request.manual)
     plan = await grading_plan(tx, project.id, request.plan, task.manifest)
     denied = await contamination.deny_lists_of(tx, project.id, task.id)
-    new = await planned(tx, task.id, task.manifest, doer, request, denied)
+    new = await planned(ChosenImages(tx, project.id), task.id, task.manifest, doer, request, denied)
     if doer.talks(task.manifest):
         await check_client(tx, task, doer.agent.spec.model)
     flags = (*new.flags, *([Flag.REPLAYED] if origin.replay_of else []))
@@ -118,23 +118,23 @@ async def doer_of(tx: Tx, project_id: str, reference: str, *, manual: bool = Fal
 
 
 async def planned(
-    tx: Tx, task_id: str, task: TaskManifest, doer: Doer, request: RunRequest, denied: Iterable[str]
+    images: ChosenImages, task_id: str, task: TaskManifest, doer: Doer, request: RunRequest, denied: Iterable[str]
 ) -> NewRun:
     """Return the run that ``request`` asks for, checked and with everything resolved but its grading plan, which is as
     ``request`` says it. ``denied``: see :func:`network_rules`. Raises Invalid, Conflict ``image_not_ready``."""
-    agent, scaffold, project_id = doer.agent, doer.scaffold, doer.agent.project_id
+    agent, scaffold = doer.agent, doer.scaffold
     limits = resolve_limits(task.limits, request.limits, scaffold.manifest.minimum)
     limits = limits.widened(NEEDS if doer.surface in SCREENS else None)
     check_plan(task, agent.spec, scaffold.manifest, limits, doer.models)
-    network, kit = network_rules(task, request.network, denied), scaffold.manifest.kit
+    network = network_rules(task, request.network, denied)
     changed = network.policy is not task.network
     return NewRun(
-        project_id=project_id,
+        project_id=agent.project_id,
         task_id=task_id,
         agent_id=agent.id,
         limits=limits,
-        environment=await choose_environment(tx, project_id, task.environment, doer.surface),
-        kit=None if kit is None else await choose_image(tx, project_id, kit),
+        environment=await images.environment(task.environment, doer.surface),
+        kit=await images.kit(scaffold.manifest.kit),
         sample=request.sample,
         max_attempts=request.max_attempts,
         priority=request.priority,
