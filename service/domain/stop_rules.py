@@ -57,7 +57,7 @@ def why_bad(rules: StopRules, run: EndedRun) -> Bad | None:
     """Return why the run counts as broken; null if it does not."""
     if run.ended_because in STOPPING:
         return Bad(run.ended_because)
-    if run.last_status is not None and 400 <= run.last_status < 500 and run.last_status != 429:  # noqa: PLR2004 - of HTTP
+    if run.last_status is not None and 400 <= run.last_status < 500 and run.last_status != 429:
         return Bad.REFUSED
     if run.files == 0 and run.wall_s is not None and run.wall_s < rules.empty_s:
         return Bad.EMPTY

@@ -27,6 +27,10 @@ class HookEvent(StrEnum):
     RUN_DONE = "run.done"
     GRADING_DONE = "grading.done"
     OPERATION_DONE = "operation.done"
+    EVALUATION_HELD = "evaluation.held"
+    """A stop rule, a budget or a person lets no further run of it, or of one of its agents, begin."""
+    EVALUATION_BUDGET = "evaluation.budget"
+    """80 % of a budget of it, or of the project, are spent."""
     TEST = "webhook.test"
     """Sent on demand only."""
 

@@ -16,6 +16,8 @@ from service.domain.placement import Capacity, Need, Share, reserving_host
 from service.domain.run_states import AttemptState, Phase
 from service.store import capacity
 from service.store.database import Tx
+from service.store.evaluations import budgets, gates
+from service.store.evaluations.gates import GATES, NO_GATE, OF_GATE, Gatekeeper
 from service.store.phases import append_own, change_phase
 from service.store.rows import AttemptRow, HostRow
 from service.store.tables import attempts, fence_sequence, hosts, runs
@@ -38,22 +40,32 @@ TURN = "c.priority DESC, coalesce(live.n, 0) + c.place, p.served_at NULLS FIRST,
 # Whoever claims from a project with a limit does so alone: what others claimed is then committed and counted.
 _ALONE = text("SELECT id FROM projects WHERE id = ANY(CAST(:ids AS text[])) ORDER BY id FOR NO KEY UPDATE")
 # A project's n-th candidate competes as if the project's live attempts and its n-1 better candidates were running,
-# so one statement gives the same order as claiming one by one. `wanted` bounds the scan per project.
-_CANDIDATES = text(f"""
-    WITH live AS (SELECT project_id, count(*) AS n FROM runs WHERE phase IN {LIVE} AND phase <> 'done' GROUP BY 1)
-    SELECT c.id, c.environment, c.kit, c.runtime, c.limits, p.id AS project_id, p.untrusted, p.max_runs,
-           coalesce(live.n, 0) AS live, extract(epoch FROM clock_timestamp() - c.queued_at) AS waited_s
-    FROM projects p LEFT JOIN live ON live.project_id = p.id
-    CROSS JOIN LATERAL (
-        SELECT r.id, r.priority, r.queued_at, r.environment, r.kit, r.runtime, r.limits,
-               row_number() OVER (ORDER BY r.priority DESC, r.queued_at, r.id) AS place
-        FROM runs r
-        WHERE r.project_id = p.id AND r.phase = 'queued' AND r.stop_requested_at IS NULL AND NOT {UNREACHABLE}
+# so one statement gives the same order as claiming one by one. `wanted` bounds the scan per project, and per agent of an
+# evaluation that something keeps back: its queue is read apart, so that it hides nobody's runs behind its own.
+_TAKES = f"""r.project_id = p.id AND r.phase = 'queued' AND r.stop_requested_at IS NULL AND NOT {UNREACHABLE}
           AND r.environment = ANY(CAST(:environments AS text[]))
           AND (r.kit IS NULL OR r.kit = ANY(CAST(:environments AS text[])))
           AND coalesce(r.runtime, CASE WHEN p.untrusted THEN :safe_default ELSE :any_default END)
-              = ANY(CASE WHEN p.untrusted THEN CAST(:safe AS text[]) ELSE CAST(:runtimes AS text[]) END)
-        ORDER BY r.priority DESC, r.queued_at, r.id LIMIT :wanted) AS c
+              = ANY(CASE WHEN p.untrusted THEN CAST(:safe AS text[]) ELSE CAST(:runtimes AS text[]) END)"""
+_COLUMNS = "r.id, r.priority, r.queued_at, r.environment, r.kit, r.runtime, r.limits, r.agent_id, r.budget"
+_CANDIDATES = text(f"""
+    WITH live AS (SELECT project_id, count(*) AS n FROM runs WHERE phase IN {LIVE} AND phase <> 'done' GROUP BY 1), {GATES}
+    SELECT c.*, p.id AS project_id, p.untrusted, p.max_runs, p.budget ->> 'agents_usd' AS project_budget,
+           coalesce(live.n, 0) AS live, extract(epoch FROM clock_timestamp() - c.queued_at) AS waited_s
+    FROM projects p LEFT JOIN live ON live.project_id = p.id
+    CROSS JOIN LATERAL (
+        SELECT q.*, row_number() OVER (ORDER BY q.priority DESC, q.queued_at, q.id) AS place FROM (
+            (SELECT {_COLUMNS}, {NO_GATE} FROM runs r
+             WHERE {_TAKES} AND (r.evaluation_id IS NULL
+                   OR (r.evaluation_id, r.agent_id) NOT IN (SELECT evaluation_id, agent_id FROM gates))
+             ORDER BY r.priority DESC, r.queued_at, r.id LIMIT :wanted)
+            UNION ALL
+            SELECT s.*, {OF_GATE} FROM gates g CROSS JOIN LATERAL (
+                SELECT {_COLUMNS} FROM runs r
+                WHERE r.evaluation_id = g.evaluation_id AND r.agent_id = g.agent_id AND {_TAKES}
+                ORDER BY r.priority DESC, r.queued_at, r.id
+                LIMIT greatest(0, least(g.room, CAST(:wanted AS bigint)))) AS s
+            WHERE g.project_id = p.id AND NOT g.held) AS q) AS c
     ORDER BY {TURN}""")  # noqa: S608 - constants only
 # What another claimer is writing just now is as good: nobody waits for it.
 _SERVED = text("""
@@ -99,7 +111,8 @@ class _Taking:
     room: Capacity
     reserve_after_s: float
     alone: set[str] = field(default_factory=set[str])
-    """Projects with a limit that nobody else claims from just now."""
+    """Projects and evaluations with a limit that nobody else claims from just now."""
+    keeper: Gatekeeper = field(default_factory=Gatekeeper)
     rivals: set[str] = field(default_factory=set[str])
     """Projects that have candidates."""
     served: set[str] = field(default_factory=set[str])
@@ -121,13 +134,19 @@ class _Taking:
         return taken
 
     async def _counted(self, wanted: int) -> list[RowMapping]:
-        """Return the candidates; those of projects with a limit after everybody else's claims were counted."""
+        """Return the candidates; those of projects and evaluations with a limit after everybody else's claims were counted."""
         found = await self._candidates(wanted)
-        limited = {c["project_id"] for c in found if c["max_runs"] is not None} - self.alone
-        if limited:
-            await self.tx.execute(_ALONE, {"ids": [*limited]})
-            self.alone |= limited
+        limited = {c["project_id"] for c in found if c["max_runs"] is not None or c["project_budget"] is not None}
+        gated = {c["gate_evaluation"] for c in found if c["gate_evaluation"] is not None}
+        if limited - self.alone:
+            await self.tx.execute(_ALONE, {"ids": [*limited - self.alone]})
+        if gated - self.alone:
+            await gates.alone(self.tx, [*gated - self.alone])
+        if (limited | gated) - self.alone:
+            self.alone |= limited | gated
             found = await self._candidates(wanted)
+            await budgets.fill(self.tx, self.keeper, found)
+        found = [c for c in found if c["gate_evaluation"] is None or c["gate_evaluation"] in self.alone]
         self.rivals |= {c["project_id"] for c in found}
         return found
 
@@ -152,9 +171,11 @@ class _Taking:
             together = self._fit_together(fitting, free)
             slots = free if together else 1
             locked = [*(await self.tx.execute(_LOCK, _ids(fitting, slots))).mappings()]
+            of = {c["id"]: c for c in fitting}
             for run in locked:
                 taken.append(await self._make_attempt(run))
                 live[run["project_id"]] += 1
+                self.keeper.take(of[run["id"]])
                 self.served.add(run["project_id"])
             if together or not locked:
                 break
@@ -166,7 +187,7 @@ class _Taking:
         fitting: list[RowMapping] = []
         for candidate in found:
             need = capacity.need_of(candidate)
-            if Share(live[candidate["project_id"]], candidate["max_runs"]).is_full:
+            if Share(live[candidate["project_id"]], candidate["max_runs"]).is_full or not self.keeper.lets(candidate):
                 continue
             if self.room.has_room(need):
                 fitting.append(candidate)
@@ -179,7 +200,7 @@ class _Taking:
 
     def _fit_together(self, fitting: list[RowMapping], free: int) -> bool:
         """Tell whether every choice of ``free`` of them fits: then nothing has to be counted while they are taken."""
-        if any(c["max_runs"] is not None for c in fitting):
+        if any(c["max_runs"] is not None or gates.is_gated(c) for c in fitting):
             return False
         needs = [capacity.need_of(c) for c in fitting]
         memory = sum(sorted((n.memory_bytes for n in needs), reverse=True)[:free])

@@ -18,6 +18,7 @@ from service.store import clock, criteria, events
 from service.store.announcements import announce
 from service.store.combining import combine
 from service.store.database import Tx
+from service.store.evaluations.watching import JUDGES_BUDGET, JUDGES_WAIT_S, judges_wait
 from service.store.fences import lock_run
 from service.store.notifications import GRADINGS, RUNS
 from service.store.phases import notify
@@ -111,6 +112,9 @@ async def claim_start(tx: Tx, grading_id: str) -> GradingRow | None:
     due = grading["not_before"]
     if due is not None and due > (await clock.now(tx)):
         return None
+    if grading["queue"] == "judges" and await judges_wait(tx, grading["run_id"]):
+        await tx.execute(gradings.update().where(gradings.c.id == grading_id).values(_LATER))
+        return None
     started = func.coalesce(gradings.c.started_at, func.clock_timestamp())
     values = {"state": VerdictState.GRADING, "tries": gradings.c.tries + 1, "started_at": started, "not_before": None}
     query = gradings.update().where(gradings.c.id == grading_id).values(values).returning(gradings)
@@ -188,6 +192,13 @@ async def _announce(tx: Tx, run: RowMapping, row: RowMapping) -> None:
     await announce(tx, row["project_id"], HookEvent.GRADING_DONE, compact, run["labels"])
 
 
+# Whose judges have no budget left: it waits, and has lost nothing by it.
+_LATER = {
+    "state": VerdictState.PENDING,
+    "cause": JUDGES_BUDGET,
+    "not_before": func.clock_timestamp() + func.make_interval(0, 0, 0, 0, 0, 0, JUDGES_WAIT_S),
+    "started_at": None,
+}
 _GRADING = {
     "verdict_state": VerdictState.GRADING,
     "revision": runs.c.revision + 1,

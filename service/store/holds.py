@@ -73,7 +73,7 @@ async def hold_unplaceable(tx: Tx, after_s: float) -> list[str]:
     stuck = (await tx.execute(_STUCK, {"after_s": after_s})).mappings().all()
     hosts = await capacity.of_all(tx) if stuck else []
     for row in stuck:
-        run = await _locked(tx, row["id"], Phase.QUEUED)
+        run = await locked(tx, row["id"], Phase.QUEUED)
         if run is not None:
             await change_phase(tx, run, Phase.HELD, hold=await _reason(tx, row, hosts))
             held.append(row["id"])
@@ -84,7 +84,7 @@ async def release_placeable(tx: Tx) -> list[str]:
     """Queue again what a host can take now; return the ids."""
     freed: list[str] = []
     for run_id in (await tx.execute(_FREED)).scalars().all():
-        run = await _locked(tx, run_id, Phase.HELD)
+        run = await locked(tx, run_id, Phase.HELD)
         if run is not None:
             await change_phase(tx, run, Phase.QUEUED, hold=None)
             freed.append(run_id)
@@ -98,10 +98,10 @@ async def hold_cut_off(tx: Tx) -> list[str]:
     """
     held: list[str] = []
     for row in (await tx.execute(_OUTDATED)).mappings().all():
-        if await _locked(tx, row["id"], Phase.HELD) is not None:
+        if await locked(tx, row["id"], Phase.HELD) is not None:
             await touch(tx, row["id"], hold=_outage(row))
     for row in (await tx.execute(_CUT_OFF)).mappings().all():
-        run = await _locked(tx, row["id"], Phase.QUEUED)
+        run = await locked(tx, row["id"], Phase.QUEUED)
         if run is not None:
             await change_phase(tx, run, Phase.HELD, hold=_outage(row))
             held.append(row["id"])
@@ -112,7 +112,7 @@ async def release_cut_off(tx: Tx, *, doubles_every_s: float = _DOUBLES_EVERY_S) 
     """Queue again runs whose provider is back: a few at first, then twice as many every ``doubles_every_s`` seconds."""
     freed: list[str] = []
     for run_id in (await tx.execute(_BACK, {"doubles_s": doubles_every_s})).scalars().all():
-        run = await _locked(tx, run_id, Phase.HELD)
+        run = await locked(tx, run_id, Phase.HELD)
         if run is not None:
             await change_phase(tx, run, Phase.QUEUED, hold=None)
             freed.append(run_id)
@@ -130,7 +130,8 @@ def _outage(row: RowMapping) -> dict[str, Any]:
     }
 
 
-async def _locked(tx: Tx, run_id: str, phase: Phase) -> RowMapping | None:
+async def locked(tx: Tx, run_id: str, phase: Phase) -> RowMapping | None:
+    """Lock the run and return its row; null where it has another phase by now, or somebody else has it."""
     query = select(runs).where(runs.c.id == run_id, runs.c.phase == phase).with_for_update(skip_locked=True)
     return (await tx.execute(query)).mappings().one_or_none()
 

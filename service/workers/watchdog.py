@@ -1,4 +1,7 @@
-"""Notices hosts whose worker does not come back, and runs that no host can take; one process at a time looks."""
+"""Notices hosts whose worker does not come back, runs that no host can take, evaluations that something must hold.
+
+One process at a time looks.
+"""
 
 import asyncio
 from dataclasses import dataclass
@@ -6,6 +9,7 @@ from dataclasses import dataclass
 import structlog
 
 from service.domain.errors import Conflict, Unavailable
+from service.lifecycle.evaluations.sweeping import Memory, sweep
 from service.store import attempts, holds, hosts
 from service.store.database import Database
 
@@ -40,8 +44,10 @@ async def watch_hosts(db: Database, times: Watching) -> None:
 
 async def _watch(db: Database, times: Watching, lock_lost: asyncio.Event) -> None:
     warned: set[str] = set()
+    memory = Memory()
     while not lock_lost.is_set():
         await look_once(db, times, warned)
+        await sweep(db, memory)
         await asyncio.sleep(times.every_s)
 
 

@@ -27,7 +27,8 @@ def _live(counts: str) -> str:
 GATES = f"""
     gates AS MATERIALIZED (
         SELECT g.*, least(g.total_room, g.agent_room, g.model_room, g.provider_room) AS room FROM (
-            SELECT e.project_id, e.id AS evaluation_id, a.agent_id, ag.label, ag.spec ->> 'model' AS model, m.spec ->> 'provider' AS provider,
+            SELECT e.project_id, e.id AS evaluation_id, a.agent_id, ag.label, ag.spec ->> 'model' AS model,
+                   m.spec ->> 'provider' AS provider,
                    e.hold AS evaluation_hold, a.hold AS agent_hold, e.hold IS NOT NULL OR a.hold IS NOT NULL AS held,
                    (e.budget ->> 'agents_usd')::numeric AS budget_usd, l.live,
                    (e.concurrency ->> 'total')::int AS total_most,
@@ -46,13 +47,18 @@ GATES = f"""
                    OR jsonb_path_exists(e.concurrency, '$.** ? (@.type() == "number")')
                    OR EXISTS (SELECT FROM evaluation_agents h WHERE h.evaluation_id = e.id AND h.hold IS NOT NULL))) AS g
         WHERE g.held OR g.budget_usd IS NOT NULL
-           OR least(g.total_room, g.agent_room, g.model_room, g.provider_room) IS NOT NULL)"""
-KEYS = ("gate_evaluation", "gate_agent", "gate_model", "gate_provider", "total_room", "agent_room", "model_room",
-        "provider_room", "budget_usd")  # fmt: skip
-"""What a candidate has of its gate; null where it has none."""
+           OR least(g.total_room, g.agent_room, g.model_room, g.provider_room) IS NOT NULL)"""  # noqa: S608 - constants only
+OF_GATE = """g.evaluation_id AS gate_evaluation, g.agent_id AS gate_agent, g.model AS gate_model, g.provider AS gate_provider,
+    g.total_room, g.agent_room, g.model_room, g.provider_room, g.budget_usd"""
+"""What a candidate has of its gate `g`; null where it has none."""
+NO_GATE = """CAST(NULL AS text) AS gate_evaluation, CAST(NULL AS text) AS gate_agent, CAST(NULL AS text) AS gate_model,
+    CAST(NULL AS text) AS gate_provider, CAST(NULL AS bigint) AS total_room, CAST(NULL AS bigint) AS agent_room,
+    CAST(NULL AS bigint) AS model_room, CAST(NULL AS bigint) AS provider_room, CAST(NULL AS numeric) AS budget_usd"""
 _OF = text(f"WITH {GATES} SELECT * FROM gates WHERE evaluation_id = ANY(CAST(:ids AS text[]))")  # noqa: S608 - constants only
-# Those who write counts at the end of their transactions wait; they hold nothing that a claim waits for.
-_ALONE = text("SELECT id FROM evaluations WHERE id = ANY(CAST(:ids AS text[])) ORDER BY id FOR NO KEY UPDATE")
+# No lock on the rows: only claims make runs live, and whoever else writes counts must not wait for them.
+_ALONE = text("""
+    SELECT pg_advisory_xact_lock(hashtextextended('workstead.claims.' || id, 0))
+    FROM (SELECT id FROM unnest(CAST(:ids AS text[])) AS id ORDER BY id) AS sorted""")
 
 
 async def of(tx: Tx, evaluation_ids: Sequence[str]) -> dict[tuple[str, str], RowMapping]:
@@ -72,12 +78,14 @@ class Dollars:
 
     left: Decimal
     means: Mapping[str, Decimal] = field(default_factory=dict[str, Decimal])
-    """Agent → what a run of it took so far, on average. One that is not there is not known, and counts as nothing."""
+    """Agent → what a run of it took so far, on average."""
+    otherwise: Decimal = Decimal(0)
+    """Of an agent that is not among them."""
 
     def expected(self, run: Mapping[str, Any]) -> Decimal:
         """Return what the run may take: its own budget, else the mean of its agent's runs."""
         own = (run["budget"] or {}).get("max_usd")
-        return Decimal(own) if own is not None else self.means.get(run["agent_id"], Decimal(0))
+        return Decimal(own) if own is not None else self.means.get(run["agent_id"], self.otherwise)
 
 
 @dataclass(slots=True)
