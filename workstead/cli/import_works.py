@@ -7,7 +7,6 @@ from workstead.importers.contract import Delivered, Imported
 from workstead.models import Benchmark
 from workstead.sync import Client
 
-
 UPLOAD = "upload"
 """The agent that every project has for this."""
 

@@ -110,6 +110,8 @@ def client(given: GradingInput, fence: Fence) -> str:
 
 
 def _worth(price: Price) -> str:
+    if price.basis == "imputed":
+        return f"about {price.amount} {price.currency} in all, estimated from the rate and the duration of the posting"
     said = f"{price.amount} {price.currency}, {price.rate_type}"
     if price.min is not None or price.max is not None:
         said += f" (from {price.min or price.amount} to {price.max or price.amount})"

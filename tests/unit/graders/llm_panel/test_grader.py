@@ -7,10 +7,12 @@ import pytest
 
 from service.domain.errors import Invalid
 from service.domain.judging import JudgeSpec, VoteState
-from service.domain.tasks import GraderSpec
+from service.domain.tasks import GraderSpec, Price
 from service.domain.verdicts import VerdictState
 from service.graders import registry
 from service.graders.contract import GraderBusy, GraderFault, Question
+from service.graders.judging.fencing import Fence
+from service.graders.llm_panel.asking import posting
 from service.graders.llm_panel.counting import FLAG
 from service.testing.judges import nonce_of, outside
 from tests.unit.graders.llm_panel.asked import GRADER, TASK, answer, document, given, judges
@@ -215,3 +217,10 @@ def test_settings_are_refused_with_the_task(settings: dict[str, Any], type: str)
     with pytest.raises(Invalid) as caught:
         registry.check(GraderSpec(method="llm_panel", settings=settings), TASK)
     assert caught.value.type == type
+
+
+def test_an_estimated_worth_is_told_as_one() -> None:
+    price = Price(amount="4040", currency="USD", basis="imputed", rate_type="hourly")
+    told = posting(TASK.model_copy(update={"price": price}), Fence())
+    assert "about 4040 USD in all, estimated" in told
+    assert "hourly" not in told
