@@ -247,6 +247,7 @@ def _create_notes() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_run_notes"),
     )
     op.create_index("ix_run_notes_run", "run_notes", ["run_id", "created_at"])
+    op.create_index("ix_run_notes_project", "run_notes", ["project_id", "created_at"])
 
 
 def _create_scans() -> None:

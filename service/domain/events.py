@@ -78,6 +78,8 @@ class EventType(StrEnum):
     """payload: digest, files, problems (files with problems), version (of the integrity report)"""
     VERDICT = "verdict"
     """payload: grading_id, method, state, score, max_score"""
+    VALIDITY = "run.validity"
+    """A person made the run void, or took that back. payload: outcome (as it is now), was, by, reason"""
     CONTAMINATION = "contamination"
     """The run met marks of its own answer key. payload: version, hits (their number), kinds, places (at most 20)"""
     NOTE = "note"

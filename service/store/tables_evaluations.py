@@ -117,6 +117,7 @@ run_notes = Table(
     Column("deleted", Boolean, nullable=False, server_default=text("false")),
     created(),
     Index("ix_run_notes_run", "run_id", "created_at"),
+    Index("ix_run_notes_project", "project_id", "created_at"),
 )  # fmt: skip
 
 contamination_scans = Table(

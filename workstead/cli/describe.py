@@ -57,6 +57,7 @@ def _either(p: Payload, *names: str) -> Any:
 
 _SAID: dict[str, Callable[[Payload], Sequence[Any]]] = {
     "run.phase": lambda p: (p.get("phase"), p.get("outcome"), p.get("ended_because")),
+    "run.validity": lambda p: (p.get("outcome"), p.get("reason")),
     "attempt.started": lambda p: (f"attempt {p.get('attempt')}", p.get("host"), p.get("runtime")),
     "attempt.ended": lambda p: (p.get("ended_because"),),
     "output.closed": lambda p: (p.get("stream"), f"{p.get('total_bytes')} bytes"),

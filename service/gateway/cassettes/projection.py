@@ -13,7 +13,7 @@ _LEFT_OUT = frozenset({
     EventType.RESOURCES, EventType.RUN_PHASE, EventType.ATTEMPT_STARTED, EventType.PROVIDER_WAIT, EventType.OUTPUT_CLOSED,
     EventType.OUTPUT_TRUNCATED, EventType.DRIVER, EventType.RUN_READY,
     # Made by another process, maybe after the run's end; the deliverable's digest is in the story.
-    EventType.DELIVERABLE_CHECKED,
+    EventType.DELIVERABLE_CHECKED, EventType.VALIDITY,
 })  # fmt: skip
 _OF_THE_GATEWAY = frozenset({
     EventType.MODEL_REQUEST, EventType.PROVIDER_TOOLS, EventType.EGRESS, EventType.SERVICE_CALL,
