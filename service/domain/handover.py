@@ -1,0 +1,64 @@
+"""What an export of results is made of, and for whom (NEEDS A20, B22)."""
+
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from service.domain.reports import ReportKind, ReportSettings
+from service.domain.tasks import Strict
+
+MOST_FINDINGS = 200
+"""Findings that a refusal names; the rest is counted."""
+Label = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Profile(StrEnum):
+    INTERNAL = "internal"
+    """Everything, what quotes hidden assets too where the caller may read it."""
+    REVIEWER = "reviewer"
+    """Without names of hosts and users."""
+    PUBLIC = "public"
+    """Also without hidden assets, without what private tasks are, agents under their aliases, none under embargo."""
+
+
+class Waiver(Strict):
+    """Says that one finding of the leak scan may leave the house."""
+
+    finding: Annotated[str, Field(pattern=r"^[a-z]+:[0-9a-f]{12}$")]
+    """As the scan named it: kind and digest of what was found."""
+    reason: Annotated[str, Field(min_length=1, max_length=2_000)]
+
+
+class ExportRequest(Strict):
+    evaluations: list[Annotated[str, Field(min_length=1, max_length=64)]] = Field(min_length=1, max_length=50)
+    profile: Profile = Profile.INTERNAL
+    waivers: list[Waiver] = Field(default_factory=list[Waiver], max_length=1_000)
+    names: list[Annotated[str, Field(min_length=3, max_length=200)]] = Field(
+        default_factory=list[str], max_length=1_000
+    )
+    """Further words that must not leave the house, beside those that the profile leaves out."""
+    aliases: dict[Label, Label] = Field(default_factory=dict[str, str], max_length=200)
+    """Agent's id or label → what profile ``public`` calls it; who makes its model is then left out too."""
+    embargo: list[Label] = Field(default_factory=list[str], max_length=200)
+    """Ids or labels of agents that profile ``public`` leaves out altogether."""
+    kind: ReportKind | None = None
+    settings: ReportSettings = Field(default_factory=ReportSettings)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if len(set(self.evaluations)) != len(self.evaluations):
+            raise ValueError("an evaluation is named twice")
+        if len(set(self.aliases.values())) != len(self.aliases):
+            raise ValueError("two agents have the same alias")
+        if self.profile is not Profile.PUBLIC and (self.aliases or self.embargo):
+            raise ValueError("aliases and embargo belong to the profile public")
+        return self
+
+
+class ExportSpec(ExportRequest):
+    """The request as the operation keeps it."""
+
+    author: str
+    hidden: bool = False
+    """Whether the caller may read hidden assets."""
