@@ -11,6 +11,7 @@ from service.store import (
     tables_desktop,
     tables_evaluations,
     tables_feeds,
+    tables_forecasts,
     tables_grading,
     tables_models,
 )
@@ -26,6 +27,7 @@ _TABLES = (
     tables_desktop.pauses,
     tables_feeds.changes,
     tables_evaluations.evaluations,
+    tables_forecasts.forecasts,
     tables_grading.votes,
     tables_models.models,
 )

@@ -22,6 +22,7 @@ KINDS = {
     "client_facts": Kind("service.lifecycle.operations.client_facts:run", "tasks"),
     "judge_probe": Kind("service.lifecycle.operations.judge_probe:run", "gradings"),
     "model_ratings": Kind("service.lifecycle.operations.model_ratings:run", "gradings"),
+    "forecasts": Kind("service.lifecycle.operations.forecasts:run", "runs"),
     "film": Kind("service.lifecycle.operations.film:run", "runs"),
     "controls": Kind("service.lifecycle.operations.controls:run", "gradings"),
     "conformance": Kind("service.lifecycle.operations.conformance.handler:run", "agents"),
