@@ -16,6 +16,7 @@ from workstead._async.deliverables import AsyncDeliverables
 from workstead._async.driving import AsyncDrive
 from workstead._async.evaluations import AsyncEvaluations
 from workstead._async.evidence import AsyncEvidence
+from workstead._async.exports import AsyncExports
 from workstead._async.grading_plans import AsyncGradingPlans
 from workstead._async.gradings import AsyncGradings
 from workstead._async.hosts import AsyncHosts
@@ -72,6 +73,7 @@ class AsyncClient:
         self.run_notes = AsyncRunNotes(self._http)
         self.evaluations = AsyncEvaluations(self._http)
         self.reports = AsyncReports(self._http)
+        self.exports = AsyncExports(self._http)
         self.operations = AsyncOperations(self._http)
         self.benchmarks = AsyncBenchmarks(self._http, self.blobs, self.operations)
         self.gradings = AsyncGradings(self._http)

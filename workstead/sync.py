@@ -17,6 +17,7 @@ from workstead._sync.deliverables import SyncDeliverables
 from workstead._sync.driving import SyncDrive
 from workstead._sync.evaluations import SyncEvaluations
 from workstead._sync.evidence import SyncEvidence
+from workstead._sync.exports import SyncExports
 from workstead._sync.grading_plans import SyncGradingPlans
 from workstead._sync.gradings import SyncGradings
 from workstead._sync.hosts import SyncHosts
@@ -73,6 +74,7 @@ class Client:
         self.run_notes = SyncRunNotes(self._http)
         self.evaluations = SyncEvaluations(self._http)
         self.reports = SyncReports(self._http)
+        self.exports = SyncExports(self._http)
         self.operations = SyncOperations(self._http)
         self.benchmarks = SyncBenchmarks(self._http, self.blobs, self.operations)
         self.gradings = SyncGradings(self._http)

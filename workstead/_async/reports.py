@@ -22,7 +22,9 @@ class AsyncReports:
         """Return an evaluation's report; ``kind``: overview, jobbench, rli, payworthy or freelance, else its benchmark's own."""
         path = _path(evaluation_id, "report")
         params = {} if kind is None else {"kind": kind}
-        return Report.model_validate(await self._http.json("POST", path, params=params, json=dict(settings or {})))
+        if not settings:
+            return Report.model_validate(await self._http.json("GET", path, params=params))
+        return Report.model_validate(await self._http.json("POST", path, params=params, json=dict(settings)))
 
     async def create(
         self, evaluations: Sequence[str], *, kind: str | None = None, settings: Mapping[str, Any] | None = None
@@ -36,11 +38,13 @@ class AsyncReports:
         """Return the differences of evaluations, task by task, with paired tests."""
         return await self._post("/v1/reports:compare", evaluations, kind, settings)
 
-    async def page(self, evaluation_id: str, *, kind: str | None = None) -> bytes:
+    async def page(
+        self, evaluation_id: str, *, kind: str | None = None, settings: Mapping[str, Any] | None = None
+    ) -> bytes:
         """Return the report as one HTML file that opens offline."""
-        params = {} if kind is None else {"kind": kind}
-        headers = {"Accept": "text/html"}
-        return (await self._http.request("GET", _path(evaluation_id, "report"), params=params, headers=headers)).content
+        said: dict[str, Any] = {"params": {} if kind is None else {"kind": kind}, "headers": {"Accept": "text/html"}}
+        path = _path(evaluation_id, "report")
+        return (await self._http.request("POST", path, json=dict(settings or {}), **said)).content
 
     async def plot(self, evaluation_id: str, table: str, *, format: str = "svg", kind: str | None = None) -> bytes:
         """Return the picture of one of the report's tables, as ``svg`` or ``png``."""

@@ -21,7 +21,9 @@ class SyncReports:
         """Return an evaluation's report; ``kind``: overview, jobbench, rli, payworthy or freelance, else its benchmark's own."""
         path = _path(evaluation_id, "report")
         params = {} if kind is None else {"kind": kind}
-        return Report.model_validate(self._http.json("POST", path, params=params, json=dict(settings or {})))
+        if not settings:
+            return Report.model_validate(self._http.json("GET", path, params=params))
+        return Report.model_validate(self._http.json("POST", path, params=params, json=dict(settings)))
 
     def create(
         self, evaluations: Sequence[str], *, kind: str | None = None, settings: Mapping[str, Any] | None = None
@@ -35,11 +37,11 @@ class SyncReports:
         """Return the differences of evaluations, task by task, with paired tests."""
         return self._post("/v1/reports:compare", evaluations, kind, settings)
 
-    def page(self, evaluation_id: str, *, kind: str | None = None) -> bytes:
+    def page(self, evaluation_id: str, *, kind: str | None = None, settings: Mapping[str, Any] | None = None) -> bytes:
         """Return the report as one HTML file that opens offline."""
-        params = {} if kind is None else {"kind": kind}
-        headers = {"Accept": "text/html"}
-        return (self._http.request("GET", _path(evaluation_id, "report"), params=params, headers=headers)).content
+        said: dict[str, Any] = {"params": {} if kind is None else {"kind": kind}, "headers": {"Accept": "text/html"}}
+        path = _path(evaluation_id, "report")
+        return (self._http.request("POST", path, json=dict(settings or {}), **said)).content
 
     def plot(self, evaluation_id: str, table: str, *, format: str = "svg", kind: str | None = None) -> bytes:
         """Return the picture of one of the report's tables, as ``svg`` or ``png``."""

@@ -11,6 +11,7 @@ from workstead.cli.conformance import conformance
 from workstead.cli.demo import demo
 from workstead.cli.demo_desktop import demo_desktop
 from workstead.cli.doctor import doctor
+from workstead.cli.eval.app import eval_app
 from workstead.cli.evidence import evidence_app
 from workstead.cli.grade import grade_app
 from workstead.cli.hosts import hosts_app
@@ -30,8 +31,8 @@ from workstead.cli.try_ import try_
 from workstead.cli.webhooks import webhooks_app
 
 EXIT_CODES = (
-    "Exit codes: 0 done (run, runs watch, grade: all graded) · 1 could not be done · 2 wrong usage · "
-    "3 some runs have no score · 130 interrupted."
+    "Exit codes: 0 done (run, runs watch, grade, eval: all graded) · 1 could not be done · 2 wrong usage · "
+    "3 some runs have no score · 4 (eval) a stop rule or a budget holds the rest · 130 interrupted."
 )
 
 app = typer.Typer(
@@ -43,6 +44,7 @@ for command in (serve, run, regrade, demo, demo_desktop, doctor, whoami, config,
 app.command("try")(try_)
 scaffolds_app.command("conformance")(conformance)
 for name, group in (
+    ("eval", eval_app),
     ("benchmarks", benchmarks_app),
     ("tasks", tasks_app),
     ("runs", runs_app),

@@ -72,7 +72,7 @@ class LocalService:
             if self._process.poll() is not None:
                 break
             connection = read_file(self.data_dir / CLIENT_FILE)
-            if connection is not None and _answers(connection):
+            if connection is not None and answers(connection):
                 return connection
             time.sleep(0.1)
         raise ServiceFailed(f"the service is not ready; the end of {self.log}:\n{self.log_tail()}")
@@ -93,7 +93,8 @@ class LocalService:
             raise ServiceFailed(f"the service did not stop within {STOP_S:.0f} s") from None
 
 
-def _answers(connection: Connection) -> bool:
+def answers(connection: Connection) -> bool:
+    """Tell whether a service is ready there."""
     try:
         with Client(connection.url, connection.token, timeout_s=5, retries=0) as client:
             return client.ready()

@@ -1,0 +1,1 @@
+"""``workstead eval``: evaluations from the command line."""
