@@ -110,8 +110,12 @@ def read_mapping(path: Path, known: Collection[str], required: Collection[str] =
 
 
 def checked(path: Path, mapping: FieldMap, known: Collection[str], required: Collection[str]) -> FieldMap:
-    """Return ``mapping`` if it has no unknown field and all required ones. Raises InvalidInput."""
-    unknown = sorted(set(mapping.rules) - set(known))
+    """Return ``mapping`` if it has no unknown field and all required ones; a known ``facet.`` takes every ``facet.<name>``.
+
+    Raises InvalidInput.
+    """
+    open_ended = tuple(name for name in known if name.endswith("."))
+    unknown = sorted(name for name in set(mapping.rules) - set(known) if not name.startswith(open_ended))
     missing = sorted(set(required) - set(mapping.rules))
     problems = [*(f"unknown field {n!r}" for n in unknown), *(f"field {n!r} is missing" for n in missing)]
     constants = [n for n, rule in mapping.rules.items() if unstorable([rule.value, rule.default, rule.map])]

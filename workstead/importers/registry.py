@@ -8,9 +8,11 @@ from workstead.importers.contract import Importer
 
 IMPORTERS = {
     "freelance": "workstead.importers.freelance.importer:FreelanceImporter",
+    "gdpval": "workstead.importers.gdpval.importer:GdpvalImporter",
     "jobbench": "workstead.importers.jobbench.importer:JobBenchImporter",
     "payworthy": "workstead.importers.payworthy.importer:PayWorthyImporter",
     "rli": "workstead.importers.rli.importer:RliImporter",
+    "rows": "workstead.importers.rows.importer:RowsImporter",
 }
 
 

@@ -1,0 +1,1 @@
+"""GDPval: a table of tasks with reference files, experts' deliverables and rubrics."""
