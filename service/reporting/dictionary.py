@@ -345,10 +345,49 @@ _EXCLUSIONS = Table(
     ),
 )
 
+_FORECASTS = Table(
+    "forecasts",
+    "One forecast of one task: recorded beforehand or not, by a model of the catalogue or imported.",
+    ("forecast_id",),
+    (
+        Column("forecast_id", T, "Id"),
+        Column("set_id", T, "Its forecast set"),
+        Column("set_name", T, "The set's name"),
+        Column("agent_id", T, "Whose work it is about", "the set is about no agent in particular"),
+        Column("task_id", T, "About which task"),
+        Column("forecaster", T, "Key: model#digest of its settings; of imported ones as their maker calls it"),
+        Column("prompt", T, "Key: variant, +reason, @system"),
+        Column("variant", T, "generic, limits, drop_1 … only_6, placebo or misstated", "imported"),
+        Column("with_reason", B, "Whether a reason was asked for", "imported"),
+        Column("system", T, "System message: neutral or tools", "imported"),
+        Column("model", T, "Name in the catalogue; of imported ones what their maker says", _UNSEEN),
+        Column("reported_model", T, "Model as the provider calls it", "imported, or no answer"),
+        Column("source", T, "asked or imported"),
+        Column("state", T, "ok, excluded (no answer fitted) or failed (it could not be asked)"),
+        Column("p_hat", N, "Probability of acceptance, 0 to 1", "not ok"),
+        Column("context_dependence", INT, "1 to 5", "not said"),
+        Column("verifiability", INT, "1 to 5", "not said"),
+        Column("autonomy_horizon", INT, "1 to 5", "not said"),
+        Column("tool_credential_surface", INT, "0 to 3", "not said"),
+        Column("deliverable_modality", INT, "1: an artefact can be handed over; 0: not", "not said"),
+        Column("reason", T, "The forecaster's reason", "none was asked for"),
+        Column("asks", INT, "Questions that it took; 0 of imported and failed ones"),
+        Column("cause", T, "Why it is excluded or failed", "it is ok"),
+        Column("template_sha256", T, "sha256 of the template", "imported"),
+        Column("rendered_sha256", T, "sha256 of JSON {system, text} that was asked", "imported, or failed"),
+        Column("usage", J, "Tokens of all its answers, a map", _UNSEEN),
+        Column("cost_usd", N, "Dollars of all its answers", _UNSEEN),
+        Column("declared_at", AT, "When an imported one was made, as its maker says", "not imported, or not said"),
+        Column("made_at", AT, "When it was recorded here"),
+        Column("first_attempt_at", AT, "When the agent first began on the task", "it has not, or there is no agent"),
+        Column("made_before_attempt", B, "made_at < first_attempt_at", "there is no attempt"),
+    ),
+)
+
 TABLES: Mapping[str, Table] = {
     t.name: t
     for t in (
         _RUNS, _ATTEMPTS, _AGENTS, _TASKS, _VERDICTS, _CRITERIA, _VOTES, _RATINGS, _PREFERENCES, _MODEL_REQUESTS,
-        _TOOL_CALLS, _EXCLUSIONS,
+        _TOOL_CALLS, _EXCLUSIONS, _FORECASTS,
     )
 }  # fmt: skip
