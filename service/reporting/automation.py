@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from service.domain.ratings import ACCEPTABLE
 from service.reporting.success import wilson
 
 
@@ -21,7 +22,7 @@ def accepted(ratings: Sequence[int]) -> bool | None:
 
     The majority is on the two, not on 1, 2 and 3: ratings 1, 2 and 3 accept (RLI, section B.4).
     """
-    accepting = sum(rating >= 2 for rating in ratings)
+    accepting = sum(rating >= ACCEPTABLE for rating in ratings)
     return None if 2 * accepting == len(ratings) else 2 * accepting > len(ratings)
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from service.reporting.intervals import HIGH, LOW, Floats, resampled
+from service.reporting.drawing import Floats, interval, weights
 
 ANCHOR = 1000.0
 POINTS = 400.0 / log(10)
@@ -95,9 +95,9 @@ def bradley_terry(preferences: Sequence[Preference], settings: EloSettings) -> E
     elo = table.fit(ones, settings)[0]
     if np.isnan(elo).any():
         raise ValueError("some never lost to the rest, or never won: without smoothing their strength has no bound")
-    low, high, used = _interval(table, settings)
+    intervals, used = _intervals(table, settings)
     ratings = [
-        Rating(name, float(elo[p]), _pair(low[p], high[p], name == settings.anchor), table.projects_of(p))
+        Rating(name, float(elo[p]), intervals[p], table.projects_of(p))
         for p, name in enumerate(table.players)
     ]
     sums, counts = table.sums(ones)
@@ -213,21 +213,13 @@ class _Table:
         return int(self.there[:, mine].any(axis=1).sum()) if mine else 0
 
 
-def _interval(table: _Table, settings: EloSettings) -> tuple[Floats, Floats, int]:
-    nothing = np.full(len(table.players), np.nan)
+def _intervals(table: _Table, settings: EloSettings) -> tuple[list[tuple[float, float] | None], int]:
+    """Return each player's interval, and how many draws had a fit."""
+    nothing: list[tuple[float, float] | None] = [None] * len(table.players)
     if len(table.projects) < 2:
-        return nothing, nothing, 0
-    fits = [
-        table.fit(rows[table.linked(rows)], settings)
-        for rows in resampled(len(table.projects), settings.seed, settings.draws)
-    ]
-    elos = np.concatenate(fits)
+        return nothing, 0
+    drawn = weights(len(table.projects), settings.draws, settings.seed)
+    elos = np.concatenate([table.fit(rows[table.linked(rows)], settings) for rows in drawn])
     elos = elos[~np.isnan(elos).any(axis=1)]
-    if not len(elos):
-        return nothing, nothing, 0
-    low, high = np.percentile(elos, (LOW, HIGH), axis=0)
-    return low, high, len(elos)
-
-
-def _pair(low: float, high: float, anchored: bool) -> tuple[float, float] | None:
-    return None if anchored or np.isnan(low) else (float(low), float(high))
+    found = [None if p == table.anchor else interval(elos[:, p]) for p in range(len(table.players))]
+    return found, len(elos)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from service.reporting.intervals import paired_difference
+from service.reporting.intervals import paired_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,5 +83,5 @@ def _delta(first: Scored, second: Scored, seed: int, draws: int) -> Delta:
     tasks = sorted(first.by_task.keys() & second.by_task.keys())
     before, after = [first.by_task[t] for t in tasks], [second.by_task[t] for t in tasks]
     mean = fsum(b - a for a, b in zip(before, after, strict=True)) / len(tasks) if tasks else None
-    interval = paired_difference(before, after, seed, draws)
+    interval = paired_interval(before, after, seed, draws)
     return Delta(str(first.model), effort_place(first.effort)[1], first, second, len(tasks), mean, interval)

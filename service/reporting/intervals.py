@@ -1,93 +1,59 @@
-"""Bootstrap intervals of ratios over tasks: percentiles of what the figure would be, had other tasks been drawn.
+"""Bootstrap intervals of ratios over tasks: what a figure would be, had other tasks been drawn.
 
-Draws are reproducible outside this program: draw number d takes row d of
-``numpy.random.default_rng(seed).integers(0, n, size=(draws, n))`` as places in the list of tasks, which is ordered by id.
+The draws are those of :func:`service.reporting.drawing.weights`, over tasks in the order of their ids: whoever has the tables and
+the seed can make them again.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-CELLS = 1_000_000
-"""Most cells of draws by tasks that are in memory at once."""
-LOW, HIGH = 2.5, 97.5
-"""Percentiles of a two-sided 95 % interval."""
+from service.reporting.drawing import Floats, ratio, weights
+from service.reporting.drawing import interval as percentiles
+
+Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Intervals:
-    """One per row that was given; NaN where undefined."""
+class Rows:
+    """Figures that are Σ top / Σ bottom over the same tasks; ``tops[row, task]``, ``bottoms[row, task]``.
 
-    low: Floats
-    high: Floats
-    draws: NDArray[np.int64]
-    """Draws in which the figure was defined, out of which the percentiles are."""
+    A mean over tasks has bottom 1 where the task is there and 0 where it is not; a rate over runs has the task's runs.
+    """
 
-    def at(self, row: int) -> tuple[float, float] | None:
-        low, high = float(self.low[row]), float(self.high[row])
-        return None if np.isnan(low) else (low, high)
+    tops: Floats
+    bottoms: Floats
 
-
-def resampled(n: int, seed: int, draws: int) -> Iterator[Floats]:
-    """Yield, in blocks of draws, how often each of ``n`` tasks was drawn. Raises ValueError unless n ≥ 1."""
-    if n < 1:
-        raise ValueError("nothing to draw from")
-    generator = np.random.default_rng(seed)
-    left = draws
-    while left > 0:
-        block = min(left, max(1, CELLS // n))
-        places = generator.integers(0, n, size=(block, n)) + np.arange(block)[:, None] * n
-        yield np.bincount(places.ravel(), minlength=block * n).reshape(block, n).astype(np.float64)
-        left -= block
+    def __post_init__(self) -> None:
+        if self.tops.shape != self.bottoms.shape or self.tops.ndim != 2:
+            raise ValueError("tops and bottoms are not of the same rows and tasks")
 
 
-def cluster_ratios(tops: Floats, bottoms: Floats, seed: int, draws: int) -> Intervals:
-    """Return the percentile intervals of Σ top / Σ bottom, tasks drawn with everything that belongs to them.
-
-    ``tops[row, task]`` and ``bottoms[row, task]``: a mean over tasks has bottom 1 where the task is there and 0 where it is not;
-    a rate over runs has the task's runs. All rows see the same draws, so that differences between rows are paired.
+def cluster_ratios(rows: Rows, seed: int, draws: int) -> list[Interval | None]:
+    """Return each row's 95 % percentile interval, tasks drawn with everything that belongs to them.
 
     B. Efron, R. Tibshirani, "An Introduction to the Bootstrap" (1993), chapters 8 and 13; tasks are the units since runs of one
-    task are not independent. A draw in which a row's bottoms sum to 0 says nothing of that row and is left out of its
-    percentiles. Undefined for a row with fewer than two tasks whose bottom is above 0. Raises ValueError for unequal shapes.
+    task are not independent. A draw in which a row's bottoms sum to 0 says nothing of that row and is left out of it. Null for a
+    row with fewer than two tasks whose bottom is above 0. All rows see the same draws: differences between them are paired.
     """
-    if tops.shape != bottoms.shape or tops.ndim != 2:
-        raise ValueError("tops and bottoms are not of the same rows and tasks")
-    rows, n = tops.shape
-    low, high = np.full(rows, np.nan), np.full(rows, np.nan)
-    defined = np.zeros(rows, dtype=np.int64)
-    if n < 2:
-        return Intervals(low, high, defined)
-    figures = _figures(tops, bottoms, seed, draws)
-    for row in range(rows):
-        found = figures[:, row][~np.isnan(figures[:, row])]
-        defined[row] = len(found)
-        if len(found) and np.count_nonzero(bottoms[row]) > 1:
-            low[row], high[row] = np.percentile(found, (LOW, HIGH))
-    return Intervals(low, high, defined)
+    drawn = ratios_drawn(rows, seed, draws)
+    enough = np.count_nonzero(rows.bottoms > 0, axis=1) > 1
+    return [percentiles(drawn[:, row]) if enough[row] else None for row in range(len(rows.tops))]
 
 
-def _figures(tops: Floats, bottoms: Floats, seed: int, draws: int) -> Floats:
-    blocks: list[Floats] = []
-    for counts in resampled(tops.shape[1], seed, draws):
-        top, bottom = counts @ tops.T, counts @ bottoms.T
-        blocks.append(np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0))
-    return np.concatenate(blocks)
+def ratios_drawn(rows: Rows, seed: int, draws: int) -> Floats:
+    """Return ``figure[draw, row]``; NaN where a draw says nothing of a row."""
+    blocks = [ratio(w @ rows.tops.T, w @ rows.bottoms.T) for w in weights(rows.tops.shape[1], draws, seed)]
+    return np.concatenate(blocks) if blocks else np.empty((0, len(rows.tops)))
 
 
-def mean_interval(values: Sequence[float], seed: int, draws: int) -> tuple[float, float] | None:
+def mean_interval(values: Sequence[float], seed: int, draws: int) -> Interval | None:
     """Return the percentile interval of a mean; null for fewer than two values."""
-    if len(values) < 2:
-        return None
-    tops = np.asarray([values], dtype=np.float64)
-    return cluster_ratios(tops, np.ones_like(tops), seed, draws).at(0)
+    tops = np.asarray([values], dtype=np.float64).reshape(1, -1)
+    return cluster_ratios(Rows(tops, np.ones_like(tops)), seed, draws)[0]
 
 
-def paired_difference(
-    before: Sequence[float], after: Sequence[float], seed: int, draws: int
-) -> tuple[float, float] | None:
+def paired_interval(before: Sequence[float], after: Sequence[float], seed: int, draws: int) -> Interval | None:
     """Return the interval of the mean of ``after - before`` over the same tasks. Raises ValueError for unequal lengths."""
     return mean_interval([b - a for a, b in zip(before, after, strict=True)], seed, draws)

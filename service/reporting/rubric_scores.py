@@ -15,9 +15,10 @@ class TaskScore:
     fraction: float
     """Mean of earned / possible."""
     earned: float
-    possible: float
+    possible: float | None
+    """Null: not known, since nothing of it was ever graded."""
     rubrics_passed: float = 0.0
-    rubrics: float = 0.0
+    rubrics: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,8 @@ def rubric_scores(
     there = [done[task] for task in expected if task in done]
     absent = [value for task, value in expected.items() if task not in done]
     counted = absent if missing == "zero" else []
-    possible = _sum([s.possible for s in there], [e.possible for e in counted])
-    rubrics = _sum([s.rubrics for s in there], [e.rubrics for e in counted])
+    possible = _sum([*(s.possible for s in there), *(e.possible for e in counted)])
+    rubrics = _sum([*(s.rubrics for s in there), *(e.rubrics for e in counted)])
     earned, passed = fsum(s.earned for s in there), fsum(s.rubrics_passed for s in there)
     tasks = len(there) + len(counted)
     refused = missing == "refuse" and bool(absent)
@@ -96,5 +97,6 @@ def ratio(top: float, bottom: float | None) -> float | None:
     return top / bottom if bottom else None
 
 
-def _sum(known: Sequence[float], further: Sequence[float | None]) -> float | None:
-    return None if None in further else fsum([*known, *(f for f in further if f is not None)])
+def _sum(values: Sequence[float | None]) -> float | None:
+    known = [v for v in values if v is not None]
+    return fsum(known) if len(known) == len(values) else None
