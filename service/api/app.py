@@ -29,6 +29,7 @@ from service.api.resources import (
     driving,
     evaluation_tables,
     evidence,
+    exports,
     film,
     forecast_sets,
     grading_export,
@@ -83,7 +84,7 @@ RESOURCES = (
     integrity, evidence, judge_probes, grading_jobs, grading_export, gradings, jobbench, controls, grading_plans, regrades, reviews, votes,
     changes, tokens, tickets, me, sessions, health, hosts,
     projects, webhooks, leases, driving, desktop, deliverables, mcp, shell, live_view, pausing, confirmations, contamination, film,
-    campaigns, raters, rating, rating_previews, forecast_sets, evaluation_tables, reports,
+    campaigns, raters, rating, rating_previews, forecast_sets, evaluation_tables, reports, exports,
 )  # fmt: skip
 EXPOSED = ["ETag", "Link", "Location", "Retry-After", "X-Request-Id", "Idempotent-Replay", "Upload-Offset",
            "RateLimit", "RateLimit-Policy"]  # fmt: skip

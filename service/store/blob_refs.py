@@ -14,6 +14,8 @@ PICTURE = "picture"
 """Owner of a run's recorded pictures: its id is the run's."""
 FILM = "film"
 """Owner of the film of a run: its id is the run's."""
+EXPORT = "export"
+"""Owner of an export of results: its id is the operation's that made it."""
 _COLUMNS = ("digest", "size_bytes", "owner_kind", "owner_id", "project_id")
 _ADD = insert_of_many(blob_refs, _COLUMNS, tail="ON CONFLICT DO NOTHING")
 UPLOADS_KEPT = timedelta(days=7)

@@ -13,14 +13,14 @@ from service.domain.ids import new_id
 from service.domain.operations import ENDED_OPERATIONS, MAX_LOG_CHARS, MAX_LOG_LINES, OperationState
 from service.domain.webhooks import HookEvent
 from service.store.announcements import announce
-from service.store.blob_refs import drop_refs
+from service.store.blob_refs import EXPORT, drop_refs
 from service.store.database import Tx
 from service.store.listing import Listing, one_of, sorts_by
 from service.store.notifications import OPERATIONS
 from service.store.paging import Sort
 from service.store.phases import notify
 from service.store.rows import OperationRow
-from service.store.tables import tokens
+from service.store.tables import blob_refs, tokens
 from service.store.tables_benchmarks import operations
 
 OWNER = "operation"
@@ -160,8 +160,11 @@ async def request_cancel(tx: Tx, project_id: str, operation_id: str) -> Operatio
 
 
 async def purge(tx: Tx) -> int:
-    """Delete operations that ended more than 30 days ago; return how many."""
-    return (await tx.execute(operations.delete().where(operations.c.ended_at < func.clock_timestamp() - KEPT))).rowcount
+    """Delete operations that ended more than 30 days ago, with the exports that they made; return how many."""
+    old = operations.c.ended_at < func.clock_timestamp() - KEPT
+    made = blob_refs.c.owner_id.in_(select(operations.c.id).where(old))
+    await tx.execute(blob_refs.delete().where(blob_refs.c.owner_kind == EXPORT, made))
+    return (await tx.execute(operations.delete().where(old))).rowcount
 
 
 async def _locked(tx: Tx, operation_id: str) -> RowMapping | None:

@@ -25,6 +25,7 @@ KINDS = {
     "forecasts": Kind("service.lifecycle.operations.forecasts:run", "runs"),
     "film": Kind("service.lifecycle.operations.film:run", "runs"),
     "controls": Kind("service.lifecycle.operations.controls:run", "gradings"),
+    "export": Kind("service.lifecycle.operations.export:run", "reports"),
     "conformance": Kind("service.lifecycle.operations.conformance.handler:run", "agents"),
 }
 
