@@ -22,18 +22,14 @@ class Profile(StrEnum):
     """Also without hidden assets, without what private tasks are, agents under their aliases, none under embargo."""
 
 
-class Waiver(Strict):
-    """Says that one finding of the leak scan may leave the house."""
-
-    finding: Annotated[str, Field(pattern=r"^[a-z]+:[0-9a-f]{12}$")]
-    """As the scan named it: kind and digest of what was found."""
-    reason: Annotated[str, Field(min_length=1, max_length=2_000)]
+Waiver = Annotated[str, Field(pattern=r"^[a-z]+:[0-9a-f]{12}$")]
+"""Name of a finding of the leak scan that may leave the house: its kind and the digest of what was found."""
 
 
 class ExportRequest(Strict):
-    evaluations: list[Annotated[str, Field(min_length=1, max_length=64)]] = Field(min_length=1, max_length=50)
+    evaluation_ids: list[Annotated[str, Field(min_length=1, max_length=64)]] = Field(min_length=1, max_length=50)
     profile: Profile = Profile.INTERNAL
-    waivers: list[Waiver] = Field(default_factory=list[Waiver], max_length=1_000)
+    waivers: list[Waiver] = Field(default_factory=list[str], max_length=1_000)
     names: list[Annotated[str, Field(min_length=3, max_length=200)]] = Field(
         default_factory=list[str], max_length=1_000
     )
@@ -47,7 +43,7 @@ class ExportRequest(Strict):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if len(set(self.evaluations)) != len(self.evaluations):
+        if len(set(self.evaluation_ids)) != len(self.evaluation_ids):
             raise ValueError("an evaluation is named twice")
         if len(set(self.aliases.values())) != len(self.aliases):
             raise ValueError("two agents have the same alias")

@@ -31,18 +31,17 @@ async def create_export(body: ExportRequest, request: Request, caller: ReportsWr
     spec = ExportSpec(**body.model_dump(), author=caller.token.id, hidden=hidden)
 
     async def work(tx: Tx) -> Made:
-        if len(await heads(tx, caller.project_id, body.evaluations)) != len(body.evaluations):
+        if len(await heads(tx, caller.project_id, body.evaluation_ids)) != len(body.evaluation_ids):
             raise NotFound("not_found")
         row = await operations.create(tx, caller.project_id, KIND, spec.model_dump(mode="json"), unit="steps")
-        waived = [waiver.model_dump(mode="json") for waiver in body.waivers]
-        detail = {"evaluations": body.evaluations, "profile": body.profile, "waivers": waived}
+        detail = {"evaluations": body.evaluation_ids, "profile": body.profile, "waivers": body.waivers}
         await audit.record(tx, caller.project_id, caller.token.id, "export.create", row.id, detail)
         return Made(operation_view(row), 202, f"/v1/operations/{row.id}")
 
     return await once(request, state, caller, "POST /v1/exports", work)
 
 
-@router.get("/{operation_id}", operation_id="get_export", response_class=Response)
+@router.get("/{operation_id}/archive.zip", operation_id="get_export", response_class=Response)
 async def get_export(operation_id: str, request: Request, caller: ReportsRead, state: State) -> Response:
     """Download the zip that the operation made (ranges work); its ETag is its sha256. 409 ``export_not_ready``.
 

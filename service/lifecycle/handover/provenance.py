@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from service.domain.handover import ExportSpec, Profile, Waiver
+from service.domain.handover import ExportSpec, Profile
 from service.domain.reports import Report
 from service.lifecycle.handover.profiles import Profiled
 from service.store.result_tables.scope import EvaluationHead
@@ -35,7 +35,7 @@ def manifest(
         "made_at": made_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "service_version": _version(),
         "profile": spec.profile,
-        "waivers": [waiver.model_dump(mode="json") for waiver in spec.waivers],
+        "waivers": list(spec.waivers),
         "left_out": dict(shown.left_out),
         "exclusions": dict(sorted(Counter(shown.tables["exclusions"]["exclusion"].to_list()).items())),
         "evaluations": [_evaluation(head, spec) for head in found],
@@ -90,9 +90,3 @@ def _version() -> str:
 
 def as_bytes(value: Any) -> bytes:
     return (json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode()
-
-
-def open_waivers(waivers: Sequence[Waiver], names: Sequence[str]) -> list[str]:
-    """Return the findings that no waiver names."""
-    waived = {waiver.finding for waiver in waivers}
-    return [name for name in names if name not in waived]

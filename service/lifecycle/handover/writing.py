@@ -15,7 +15,7 @@ from service.domain.leaks import Finding, Scan
 from service.domain.reports import Report
 from service.lifecycle.handover.bundle import MANIFEST, Bundle
 from service.lifecycle.handover.profiles import Profiled
-from service.lifecycle.handover.provenance import as_bytes, manifest, open_waivers
+from service.lifecycle.handover.provenance import as_bytes, manifest
 from service.reporting.dictionary import TABLES
 from service.reporting.frames import Tables
 from service.reporting.html import page
@@ -75,8 +75,8 @@ def write_export(
     bundle.add(MANIFEST, [as_bytes(said)])
     bundle.end()
     findings = scan.findings() if spec.profile is not Profile.INTERNAL else _secrets(scan.findings())
-    left = set(open_waivers(spec.waivers, [finding.name for finding in findings]))
-    return Handed(len(bundle.files), [f for f in findings if f.name in left], len(findings) - len(left))
+    left = [finding for finding in findings if finding.name not in set(spec.waivers)]
+    return Handed(len(bundle.files), left, len(findings) - len(left))
 
 
 def _secrets(findings: Sequence[Finding]) -> list[Finding]:
