@@ -10,6 +10,7 @@ from typing import Any
 from service.domain.benchmarks import ItemStatus, facet_values
 from service.domain.errors import Invalid
 from service.domain.evaluations import MOST_AGENTS, MOST_MATRIX, AgentChoice, Matrix, Order, RunSettings, TaskSelection
+from service.domain.run_states import EndedBecause, Outcome
 from service.domain.strata import spread
 from service.domain.tasks import Facet, canonical_digest
 
@@ -194,6 +195,35 @@ def slots(agents: Sequence[tuple[str, int]], tasks: Sequence[str], order: Order)
     for n in range(1, max((samples for _, samples in agents), default=0) + 1):
         for task_id in tasks:
             yield from (Slot(agent_id, task_id, n) for agent_id, samples in agents if n <= samples)
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A run in its slot."""
+
+    run_id: str
+    slot: Slot
+    outcome: Outcome | None = None
+    """Null while it is not done."""
+    ended_because: EndedBecause | None = None
+
+    @property
+    def counts(self) -> bool:
+        return self.outcome not in (Outcome.CANCELLED, Outcome.INVALIDATED)
+
+
+def missing(wanted: Iterable[Slot], filled: Iterable[Filled]) -> list[tuple[Slot, str | None]]:
+    """Return the slots without a run that counts, in the order of ``wanted``, each with the last run that was in it.
+
+    ``filled``: oldest first. A run that is not done counts.
+    """
+    last: dict[Slot, str] = {}
+    taken: set[Slot] = set()
+    for one in filled:
+        last[one.slot] = one.run_id
+        if one.counts:
+            taken.add(one.slot)
+    return [(slot, last.get(slot)) for slot in wanted if slot not in taken]
 
 
 def laid_over(outer: RunSettings, inner: RunSettings) -> RunSettings:

@@ -13,6 +13,7 @@ from service.domain.evidence import VERSION as EVIDENCE_VERSION
 from service.domain.grading_plans import PlanSpec, specs_for
 from service.domain.judging import JudgeSpec
 from service.domain.models import ModelSpec, TokenUsage
+from service.domain.sums import ASSUMED_SPREAD, Z_90
 from service.domain.tasks import GraderSpec, TaskManifest
 from service.graders import sizes
 from service.graders.contract import GraderFault
@@ -30,10 +31,6 @@ RULES_TOKENS = 1500
 """Of a prompt's own text with its criteria, where no vote of the method was measured."""
 ASSUMED_OUTPUT_TOKENS = 800
 """Of a vote, where none of the method was measured."""
-Z_90 = 1.2815515594600038
-"""90 % quantile of the normal distribution."""
-_ASSUMED_SPREAD = 0.5
-"""Of a vote's cost around its mean, where fewer than two were measured; and of every size that was only assumed."""
 _ASSUMED_CALLS_AT_ONCE = 16
 _RANK = ("none", "measured", "other_judge", "list_price", "unknown")
 
@@ -150,9 +147,9 @@ class Estimator:
             return
         part.usd += calls * usd
         part.basis = max(part.basis, basis, key=_RANK.index)
-        spread = own.output_sd / own.output_tokens if own and own.n > 1 and own.output_tokens else _ASSUMED_SPREAD
+        spread = own.output_sd / own.output_tokens if own and own.n > 1 and own.output_tokens else ASSUMED_SPREAD
         part.variance += calls * (float(usd) * spread) ** 2
-        rest = 0.0 if basis == "measured" else _ASSUMED_SPREAD * (1 if basis == "list_price" else 0.5)
+        rest = 0.0 if basis == "measured" else ASSUMED_SPREAD * (1 if basis == "list_price" else 0.5)
         part.doubt += calls * float(usd) * max(rest, spread / math.sqrt(own.n) if own else 0.0)
 
     async def _add_other(self, known: _Known, spec: GraderSpec) -> None:

@@ -29,7 +29,7 @@ from service.store.rows import RunRow
 AWAITING = "awaiting_upload"
 AGENT = "upload"
 """Label of the agent, and name of the scaffold, of uploads that had no run."""
-_HOLD = {"reason": AWAITING, "detail": "its deliverable is to be uploaded: PUT /v1/runs/{id}/deliverable"}
+AWAITING_UPLOAD = {"reason": AWAITING, "detail": "its deliverable is to be uploaded: PUT /v1/runs/{id}/deliverable"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Uploaded:
 
 async def await_upload(tx: Tx, run: RunRow) -> RunRow:
     """Keep a new run of an external agent away from hosts."""
-    await runs.set_phase(tx, run.id, Phase.HELD, hold=_HOLD)
+    await runs.set_phase(tx, run.id, Phase.HELD, hold=AWAITING_UPLOAD)
     return await runs.load(tx, run.id)
 
 

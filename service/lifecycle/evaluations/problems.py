@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from service.domain.errors import Expected, Invalid
+from service.domain.errors import Conflict, Expected, Invalid
 
 MOST = 100
 """Problems, and warnings, that are told; how many there are is told besides."""
@@ -36,8 +36,15 @@ class Problems:
     def refuse(self) -> None:
         """Raises Invalid ``evaluation_refused`` with ``problems`` if there is any."""
         if self.found:
-            first = self._told[0]
-            where = " on ".join(str(first[name]) for name in ("agent", "task") if first[name] is not None)
-            detail = f"{where}: {first['detail']}" if where else str(first["detail"])
-            more = f" (and {self.found - 1} more)" if self.found > 1 else ""
-            raise Invalid("evaluation_refused", detail + more, problems=self._told, found=self.found)
+            raise Invalid("evaluation_refused", self._words(), problems=self._told, found=self.found)
+
+    def refuse_outdated(self) -> None:
+        """Raises Conflict ``evaluation_outdated`` with ``problems`` if there is any: it was good when it was drafted."""
+        if self.found:
+            raise Conflict("evaluation_outdated", self._words(), problems=self._told, found=self.found)
+
+    def _words(self) -> str:
+        first = self._told[0]
+        where = " on ".join(str(first[name]) for name in ("agent", "task") if first[name] is not None)
+        detail = f"{where}: {first['detail']}" if where else str(first["detail"])
+        return detail + (f" (and {self.found - 1} more)" if self.found > 1 else "")
