@@ -110,10 +110,3 @@ async def _revoke(tx: Tx, run_id: str, author: str) -> str | None:
     values = {"revoked_at": func.clock_timestamp(), "revoked_by": author}
     query = run_invalidations.update().where(*mine).values(values).returning(run_invalidations.c.outcome)
     return (await tx.execute(query)).scalar_one()
-
-
-async def of_run(tx: Tx, run_id: str) -> Sequence[RowMapping]:
-    """Return what was said of the run's validity, oldest first. The caller checked the project."""
-    query = select(run_invalidations).where(run_invalidations.c.run_id == run_id)
-    order = (run_invalidations.c.created_at, run_invalidations.c.id)
-    return (await tx.execute(query.order_by(*order).limit(100))).mappings().all()

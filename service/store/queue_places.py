@@ -9,6 +9,8 @@ from service.domain.placement import Capacity, Share, why_waiting
 from service.store import capacity
 from service.store.claims import LIVE, TURN
 from service.store.database import Tx
+from service.store.evaluations import budgets, gates
+from service.store.evaluations.gates import BUDGET
 from service.store.rows import Json
 
 COUNTED = 1000
@@ -23,7 +25,7 @@ _PLACES = text(f"""
                    row_number() OVER (ORDER BY r.priority DESC, r.queued_at, r.id) AS place
             FROM runs r WHERE r.project_id = p.id AND r.phase = 'queued' AND r.stop_requested_at IS NULL
             ORDER BY r.priority DESC, r.queued_at, r.id LIMIT {COUNTED}) AS c)
-    SELECT r.id, r.environment, r.kit, r.runtime, r.limits, r.queued_at, p.untrusted, p.max_runs,
+    SELECT r.id, r.environment, r.kit, r.runtime, r.limits, r.queued_at, r.evaluation_id, r.agent_id, p.untrusted, p.max_runs,
            coalesce(live.n, 0) AS live, placed.place, placed.position
     FROM runs r JOIN projects p ON p.id = r.project_id LEFT JOIN live ON live.project_id = p.id
     LEFT JOIN placed ON placed.id = r.id
@@ -52,13 +54,36 @@ async def holds_of(tx: Tx, run_ids: Sequence[str]) -> dict[str, Json]:
         return {}
     rows = (await tx.execute(_PLACES, {"ids": [*run_ids]})).mappings().all()
     hosts = await capacity.of_all(tx) if rows else []
-    return {row["id"]: _hold(row, hosts) for row in rows}
+    evaluations = {row["evaluation_id"] for row in rows if row["evaluation_id"] is not None}
+    kept = await gates.of(tx, [*evaluations]) if evaluations else {}
+    spent = await budgets.spent(tx, [e for e, _ in kept]) if any(g["budget_usd"] for g in kept.values()) else {}
+    return {row["id"]: _hold(row, hosts, _kept(row, kept, spent)) for row in rows}
 
 
-def _hold(row: RowMapping, hosts: list[Capacity]) -> dict[str, Any]:
-    reason, detail = why_waiting(hosts, capacity.need_of(row), Share(int(row["live"]), row["max_runs"]))
+def _kept(
+    row: RowMapping, kept: Mapping[tuple[str, str], RowMapping], spent: Mapping[str, budgets.Spent]
+) -> tuple[str, str] | None:
+    """Return what its evaluation keeps the run back for; null: nothing."""
+    gate = kept.get((row["evaluation_id"], row["agent_id"]))
+    if gate is None:
+        return None
+    held = gate["evaluation_hold"] or gate["agent_hold"]
+    if held is not None:
+        return held["reason"], held["detail"]
+    used = spent.get(row["evaluation_id"])
+    if (
+        gate["budget_usd"] is not None
+        and used is not None
+        and used.agents_usd + used.committed_usd >= gate["budget_usd"]
+    ):
+        return BUDGET, "what is spent and what runs at work may still spend reach the evaluation's budget"
+    return gates.why_full(gate)
+
+
+def _hold(row: RowMapping, hosts: list[Capacity], kept: tuple[str, str] | None) -> dict[str, Any]:
+    reason, detail = kept or why_waiting(hosts, capacity.need_of(row), Share(int(row["live"]), row["max_runs"]))
     return {
-        "reason": reason.value,
+        "reason": str(reason),
         "detail": detail,
         "position": row["position"],
         "project_position": row["place"],

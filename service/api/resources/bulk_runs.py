@@ -6,18 +6,16 @@ from fastapi import APIRouter
 from pydantic import Field
 from starlette.responses import Response
 
-from service.api.auth import Caller, RunsRead, RunsWrite, State
+from service.api.auth import Caller, RunsWrite, State
 from service.api.json_body import StrictRoute
-from service.api.lookups import run_or_404
-from service.api.pagination import ListOf
-from service.api.rendering import Timestamp, View, answer
+from service.api.rendering import View, answer
 from service.api.resources.leases import Body
 from service.api.state import ApiState
 from service.domain.bulk import RunsMeant
 from service.domain.run_states import StopMode
 from service.lifecycle.evaluations import invalidating
 from service.lifecycle.evaluations.invalidating import Moved
-from service.store import audit, invalidations
+from service.store import audit
 from service.store.invalidations import Kind
 from service.store.run_filters import filter_of
 
@@ -41,25 +39,11 @@ class BulkInvalidate(Bulk):
 class BulkAnswer(View):
     matched: int
     """Runs that the filter lets through."""
-    changed: int
+    runs: int
     """Of them, those that were changed; with ``dry_run``, that would be."""
     more: bool
     """Time was over before all were seen: ask again."""
     dry_run: bool
-
-
-class Validity(View):
-    """Once that a run was made void."""
-
-    id: str
-    author: str
-    reason: str
-    outcome: str | None
-    """That the run had before."""
-    created_at: Timestamp
-    revoked_at: Timestamp | None
-    """Null while it stands."""
-    revoked_by: str | None
 
 
 @router.post("/runs:stop", operation_id="stop_runs", response_model=BulkAnswer)
@@ -92,25 +76,15 @@ async def revalidate_runs(body: Bulk, caller: RunsWrite, state: State) -> Respon
     return await _answer(state, caller, body, moved, Kind.REVALIDATE)
 
 
-@router.get("/runs/{run_id}/invalidations", operation_id="list_invalidations", response_model=ListOf[Validity])
-async def list_invalidations(run_id: str, caller: RunsRead, state: State) -> Response:
-    """List who made the run void, when and why, and who took it back; oldest first."""
-    async with state.db.reading() as tx:
-        await run_or_404(tx, caller, run_id)
-        found = await invalidations.of_run(tx, run_id)
-    data = [Validity(**{name: row[name] for name in Validity.model_fields}) for row in found]
-    return answer(ListOf[Validity](data=data, next=None))
-
-
 async def _counted(state: ApiState, caller: Caller, body: Bulk, kind: Kind) -> Response:
     moved = await invalidating.count(state.db, caller.project_id, filter_of(body.filter), kind)
-    return answer(BulkAnswer(matched=moved.matched, changed=moved.changed, more=False, dry_run=True))
+    return answer(BulkAnswer(matched=moved.matched, runs=moved.changed, more=False, dry_run=True))
 
 
 async def _answer(state: ApiState, caller: Caller, body: Bulk, moved: Moved, kind: Kind) -> Response:
-    detail = body.model_dump(mode="json", exclude_defaults=True) | {"changed": moved.changed}
+    detail = body.model_dump(mode="json", exclude_defaults=True) | {"runs": moved.changed}
     ids = detail["filter"].pop("ids", None)
     detail["filter"] |= {} if ids is None else {"ids": len(ids)}
     async with state.db.transaction() as tx:
         await audit.record(tx, caller.project_id, caller.token.id, f"runs.{kind}", "", detail)
-    return answer(BulkAnswer(matched=moved.matched, changed=moved.changed, more=moved.more, dry_run=False))
+    return answer(BulkAnswer(matched=moved.matched, runs=moved.changed, more=moved.more, dry_run=False))

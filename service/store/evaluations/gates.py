@@ -14,6 +14,8 @@ from sqlalchemy import RowMapping, text
 from service.domain.run_states import Phase
 from service.store.database import Tx
 
+BUDGET = "budget"
+EVALUATION_SLOTS = "evaluation_slots"
 LIVE_PHASES = (Phase.PROVISIONING, Phase.RUNNING, Phase.PAUSED, Phase.AWAITING_CONFIRMATION, Phase.COLLECTING)
 """In these a run has its slot."""
 
@@ -31,7 +33,6 @@ GATES = f"""
                    m.spec ->> 'provider' AS provider,
                    e.hold AS evaluation_hold, a.hold AS agent_hold, e.hold IS NOT NULL OR a.hold IS NOT NULL AS held,
                    (e.budget ->> 'agents_usd')::numeric AS budget_usd, l.live,
-                   (e.concurrency ->> 'total')::int AS total_most,
                    (e.concurrency ->> 'total')::int - sum(l.live) OVER (PARTITION BY e.id) AS total_room,
                    coalesce((e.concurrency -> 'agents' ->> a.agent_id)::int, (e.concurrency -> 'agents' ->> ag.label)::int,
                             (e.concurrency ->> 'per_agent')::int) - l.live AS agent_room,
@@ -130,3 +131,15 @@ def _budgets(candidate: Mapping[str, Any]) -> tuple[str, ...]:
 def is_gated(candidate: Mapping[str, Any]) -> bool:
     """Tell whether taking it changes what may be taken beside it."""
     return candidate["gate_evaluation"] is not None or candidate["project_budget"] is not None
+
+
+def why_full(gate: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return (reason, in words) where a limit of the evaluation is reached for the gate's agent; null: none is."""
+    of = {
+        "total_room": "the evaluation has",
+        "agent_room": "its agent in this evaluation has",
+        "model_room": f"model {gate['model']!r} in this evaluation has",
+        "provider_room": f"provider {gate['provider']!r} in this evaluation has",
+    }
+    full = next((words for room, words in of.items() if gate[room] is not None and gate[room] <= 0), None)
+    return None if full is None else (EVALUATION_SLOTS, f"{full} as many runs at work as it may")
