@@ -57,4 +57,10 @@ class ExportSpec(ExportRequest):
 
     author: str
     hidden: bool = False
-    """Whether the caller may read hidden assets."""
+    """With what quotes hidden assets: the caller may read it, and the profile is not public."""
+
+    @model_validator(mode="after")
+    def _public_is_not_hidden(self) -> Self:
+        if self.hidden and self.profile is Profile.PUBLIC:
+            raise ValueError("a public export quotes no hidden assets")
+        return self

@@ -218,7 +218,9 @@ _VOTES = Table(
         Column("template", T, "Prompt's template, name@version"),
         Column("template_sha256", T, "Its digest", "none"),
         Column("rendered_sha256", T, "Digest of what was asked", "not kept"),
-        Column("content", J, "The answer, a map; it quotes hidden assets", "left out for those who may not read these"),
+        Column(
+            "content", J, "The answer, a map; its words, which quote hidden assets, for those only who may read these"
+        ),
         Column("input_tokens", INT, "Input tokens", "the provider did not say"),
         Column("output_tokens", INT, "Output tokens", "the provider did not say"),
         Column("took_s", N, "Seconds", _UNSEEN),

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import Any
 
 import polars as pl
@@ -42,8 +41,7 @@ def profiled(tables: Tables, spec: ExportSpec, people: Iterable[str]) -> Profile
         return Profiled(found, Names.of(secret))
     found, aliased, gone = _without_identities(found, spec)
     found, private = _without_private(found)
-    found = reduce(lambda left, pair: _nulled(left, *pair), [("votes", "content"), ("ratings", "reason")], found)
-    found = _emptied(found, "runs", "labels")
+    found = _emptied(_nulled(found, "ratings", "reason"), "runs", "labels")
     left_out = {"embargoed_agents": len(spec.embargo), "embargoed_runs": gone, "private_tasks": private}
     return Profiled(found, Names.of(secret | aliased), left_out)
 

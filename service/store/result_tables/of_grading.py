@@ -34,6 +34,7 @@ from service.store.tables_models import model_requests
 
 _PAIRS = "pairwise"
 _SUBMITTED = "submitted"
+_LABELS = ("failure_reason", "choice", "completion", "quality", "shown")
 
 
 def mine(scope: Scope) -> Select[Any]:
@@ -101,9 +102,17 @@ def criteria_query(scope: Scope) -> Select[Any]:
     )  # fmt: skip
 
 
+def _labels(content: ColumnElement[Any]) -> ColumnElement[Any]:
+    """Return of a judge's answer what quotes nothing: its decisions, without its words."""
+    each = func.jsonb_each(content).table_valued("key", "value", name="answer")
+    plain = or_(func.jsonb_typeof(each.c.value) == "boolean", each.c.key.in_(_LABELS))
+    kept = select(func.jsonb_object_agg(each.c.key, each.c.value)).select_from(each).where(plain).scalar_subquery()
+    return func.coalesce(kept, func.jsonb_build_object())
+
+
 def votes_query(scope: Scope) -> Select[Any]:
     v, g = votes.c, gradings.c
-    content = json_text(v.content) if scope.hidden else cast(null(), Text)
+    content = json_text(v.content if scope.hidden else _labels(v.content))
     usage = {name: cast(v.usage[name].astext, Integer).label(name) for name in ("input_tokens", "output_tokens")}
     return (
         select(
