@@ -49,7 +49,7 @@ async def list(tx: Tx, page: Page) -> Slice[Project]:
 
 
 async def change(tx: Tx, project_id: str, **columns: Any) -> Project | None:
-    """Write ``max_runs`` or ``untrusted``; null if there is no such project. Wakes claimers."""
+    """Write ``max_runs``, ``untrusted`` or ``budget``; null if there is no such project. Wakes claimers."""
     query = projects.update().where(projects.c.id == project_id).values(columns).returning(projects)
     row = (await tx.execute(query)).mappings().one_or_none()
     if row is None:

@@ -10,6 +10,7 @@ from sqlalchemy import RowMapping
 
 from service.domain.agents import AgentSpec, Driver, ScaffoldManifest
 from service.domain.benchmarks import BenchmarkHead, ItemStatus
+from service.domain.evaluations import EvaluationBudget
 from service.domain.integrity import IntegrityReport, ReportState
 from service.domain.limits import Limits
 from service.domain.models import CostBasis
@@ -51,6 +52,9 @@ class Project(Row):
     created_at: datetime
     max_runs: int | None = None
     """Most live runs at once; null = no limit of its own."""
+    budget: EvaluationBudget | None = None
+    spend: Json = field(default_factory=dict[str, Any])
+    CONVERT: ClassVar[Converters] = {"budget": EvaluationBudget.model_validate}
 
 
 @dataclass(frozen=True, slots=True)

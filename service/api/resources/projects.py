@@ -14,6 +14,7 @@ from service.api.pagination import ListOf, Paging, next_link
 from service.api.prefixed import only_known
 from service.api.rendering import Timestamp, View, answer
 from service.domain.errors import NotFound
+from service.domain.evaluations import EvaluationBudget
 from service.store import audit, projects
 from service.store.database import Tx
 from service.store.rows import Project as ProjectRow
@@ -29,6 +30,10 @@ class Project(View):
     """Runs only where the runtime keeps even hostile work in, under a hard quota."""
     max_runs: int | None
     """Most live runs at once; null = no limit of its own."""
+    budget: EvaluationBudget | None
+    """Of all its runs together."""
+    spend: dict[str, Any]
+    """``agents_usd``, ``judges_usd`` as of the last look; empty without a budget."""
     created_at: Timestamp
 
 
@@ -48,10 +53,16 @@ class ProjectChange(BaseModel):
     untrusted: bool = False
     max_runs: MaxRuns = None
     """Null takes the limit away; 0 lets nothing start. Runs that are live go on."""
+    budget: EvaluationBudget | None = None
+    """As that of an evaluation, of all runs of the project; null takes it away."""
 
 
 def _view(row: ProjectRow) -> Project:
-    return Project(id=row.id, name=row.name, untrusted=row.untrusted, max_runs=row.max_runs, created_at=row.created_at)
+    spend = {name: row.spend[name] for name in ("agents_usd", "judges_usd") if name in row.spend}
+    return Project(
+        id=row.id, name=row.name, untrusted=row.untrusted, max_runs=row.max_runs, budget=row.budget,
+        spend={} if row.budget is None else spend, created_at=row.created_at,
+    )  # fmt: skip
 
 
 @router.post("", operation_id="create_project", response_model=Project, status_code=201)
@@ -83,8 +94,8 @@ async def get_project(project_id: str, _caller: Operator, state: State) -> Respo
 
 @router.patch("/{project_id}", operation_id="change_project", response_model=Project)
 async def change_project(project_id: str, body: ProjectChange, caller: Operator, state: State) -> Response:
-    """Change how much a project may have at once, and whether it is trusted. Claims heed it at once."""
-    columns: dict[str, Any] = body.model_dump(exclude_unset=True)
+    """Change how much a project may have at once and may spend, and whether it is trusted. Claims heed it at once."""
+    columns: dict[str, Any] = body.model_dump(mode="json", exclude_unset=True)
     async with state.db.transaction() as tx:
         row = _found(await projects.get(tx, project_id))
         if columns:
