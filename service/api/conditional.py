@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from service.domain.errors import Expected
+from service.domain.errors import Expected, PreconditionFailed, PreconditionRequired
 
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})\Z")
 
@@ -25,6 +25,18 @@ def none_match(header: str | None, tag: str) -> bool:
         return False
     tags = {part.strip().removeprefix("W/") for part in header.split(",")}
     return "*" in tags or tag in tags
+
+
+def check_match(header: str | None, tag: str) -> None:
+    """Refuse a change of something that is not as the caller saw it last.
+
+    Raises PreconditionRequired without If-Match, PreconditionFailed where it does not name ``tag`` (strong comparison).
+    """
+    if header is None:
+        raise PreconditionRequired("if_match_missing", "send If-Match with the ETag of what you have seen")
+    tags = {part.strip() for part in header.split(",")}
+    if not tags & {"*", tag}:
+        raise PreconditionFailed("changed_meanwhile", "it is not as you saw it any more: read it again", etag=tag)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
     WorksteadError
       Expected             the caller's doing; rendered as an RFC 9457 problem, never pages anybody
         Invalid  422 · NotFound 404 · Conflict 409 · Unauthenticated 401 · Forbidden 403
-        TooLarge 413 · PreconditionFailed 412 · Gone 410 · RateLimited 429 · Unavailable 503
+        TooLarge 413 · PreconditionFailed 412 · PreconditionRequired 428 · Gone 410 · RateLimited 429 · Unavailable 503
       Fault                ours; rendered as 500 without detail, logged with a traceback
         FenceLost          an attempt's fence moved on: whoever holds the old one must stop writing
         SandboxError       the sandbox's world (see service/sandboxes/contract.py)
@@ -55,6 +55,10 @@ class TooLarge(Expected):
 
 class PreconditionFailed(Expected):
     status = 412
+
+
+class PreconditionRequired(Expected):
+    status = 428
 
 
 class Gone(Expected):
