@@ -13,6 +13,7 @@ DETAIL_CHARS = 2000
 class Findings:
     """Filled while checks end; ``agents``: the ids of all that are looked at."""
 
+    operation_id: str
     agents: dict[str, list[dict[str, str]]]
     judges: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     runs: list[str] = field(default_factory=list[str])
@@ -40,6 +41,7 @@ class Findings:
 
     def as_json(self) -> dict[str, Any]:
         return {
+            "operation_id": self.operation_id,
             "ok": self.ok,
             "agents": {agent: {"ok": not found, "problems": found} for agent, found in self.agents.items()},
             "judges": self.judges,

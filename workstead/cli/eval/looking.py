@@ -18,6 +18,9 @@ from workstead.config import Connection
 from workstead.models_evaluations import Evaluation
 from workstead.sync import Client
 
+MOST_COLUMNS = 8
+"""Agents that are shown beside each other, task by task."""
+
 
 @in_words
 def watch(evaluation: o.Id, as_json: Json = False) -> None:
@@ -103,21 +106,39 @@ def matrix(evaluation: o.Id, as_json: Json = False) -> None:
 
 
 def show_matrix(found: Mapping[str, Any]) -> None:
+    """Print the cells, and what the service made of them."""
+    agents = [str(one.get("label")) for one in _rows(found.get("agents"))]
+    if len(agents) <= MOST_COLUMNS:
+        out.print(plain_table(("task", *agents), _grid(found, len(agents))))
     for name in ("provisional", "causes", "slowest", "dearest", "silent"):
         rows = _rows(found.get(name))
         if rows:
             columns = list(dict.fromkeys(key for row in rows for key in row))
-            line(name)
-            out.print(plain_table(columns, [[row.get(column) for column in columns] for row in rows]))
+            line(name, "bold")
+            out.print(plain_table(columns, [[_said(row.get(column)) for column in columns] for row in rows]))
+
+
+def _grid(found: Mapping[str, Any], agents: int) -> list[list[str | None]]:
+    """Return a row per task: of each agent the mean, and how many of its runs count."""
+    tasks = [str(one.get("key")) for one in _rows(found.get("tasks"))]
+    grid: list[list[str | None]] = [[key, *[None] * agents] for key in tasks]
+    for cell in cast("list[list[Any]]", found.get("cells") or []):
+        agent, task, runs, counted, mean = cell[:5]
+        if 0 <= task < len(grid) and 0 <= agent < agents:
+            grid[task][agent + 1] = f"{_said(mean) or '-'} ({counted}/{runs})"
+    return grid
 
 
 def _rows(found: Any) -> list[dict[str, Any]]:
     if isinstance(found, dict):
-        named = cast("dict[str, Any]", found)
-        return [{"agent": key, **_flat(value)} for key, value in named.items()]
-    rows = cast("list[Any]", found) if isinstance(found, list) else []
-    return [_flat(row) for row in rows]
+        named = cast("dict[str, dict[str, Any]]", found)
+        return [{"agent": key, **value} for key, value in named.items() if value]
+    return cast("list[dict[str, Any]]", found) if isinstance(found, list) else []
 
 
-def _flat(row: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", row) if isinstance(row, dict) else {"value": row}
+def _said(value: Any) -> str | None:
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    if isinstance(value, list):
+        return " … ".join(_said(part) or "-" for part in cast("list[Any]", value))
+    return None if value is None else str(value)
