@@ -157,7 +157,7 @@ def _create_evaluations() -> None:
     op.create_index("ix_evaluations_project_created", "evaluations", ["project_id", "created_at", "id"])
     op.create_index(
         "ix_evaluations_open", "evaluations", ["created_at"],
-        postgresql_where=sa.text("state in ('checking', 'running')"),
+        postgresql_where=sa.text("state in ('checking', 'running', 'stopped')"),
     )  # fmt: skip
 
 

@@ -51,7 +51,7 @@ evaluations = Table(
     Column("revision", BigInteger, nullable=False, server_default="1"),
     created(), time("started_at"), time("ended_at"), time("updated_at"),
     Index("ix_evaluations_project_created", "project_id", "created_at", "id"),
-    Index("ix_evaluations_open", "created_at", postgresql_where=text("state in ('checking', 'running')")),
+    Index("ix_evaluations_open", "created_at", postgresql_where=text("state in ('checking', 'running', 'stopped')")),
     postgresql_with={"fillfactor": 50},  # updated by every change of its runs
 )  # fmt: skip
 

@@ -14,7 +14,7 @@ from service.domain.run_states import Phase
 from service.store.clock import now
 from service.store.database import Tx
 from service.store.evaluations import evaluations as rows
-from service.store.evaluations.gates import BUDGET, GATES
+from service.store.evaluations.gates import BUDGET, EVALUATION_STOPPED, GATES
 from service.store.holds import locked
 from service.store.notifications import QUEUE
 from service.store.phases import change_phase, notify
@@ -27,7 +27,7 @@ from service.store.tables_models import models
 STOP_RULE = "stop_rule"
 EVALUATION_HELD = "evaluation_held"
 AGENT_HELD = "agent_held"
-REASONS = (STOP_RULE, EVALUATION_HELD, AGENT_HELD, BUDGET)
+REASONS = (STOP_RULE, EVALUATION_HELD, AGENT_HELD, BUDGET, EVALUATION_STOPPED)
 AT_ONCE = 200
 """Runs that one transaction moves."""
 _OURS = "(" + ", ".join(f"'{reason}'" for reason in REASONS) + ")"

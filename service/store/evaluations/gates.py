@@ -16,6 +16,7 @@ from service.store.database import Tx
 
 BUDGET = "budget"
 EVALUATION_SLOTS = "evaluation_slots"
+EVALUATION_STOPPED = "evaluation_stopped"
 LIVE_PHASES = (Phase.PROVISIONING, Phase.RUNNING, Phase.PAUSED, Phase.AWAITING_CONFIRMATION, Phase.COLLECTING)
 """In these a run has its slot."""
 
@@ -24,6 +25,9 @@ def _live(counts: str) -> str:
     return "(" + " + ".join(f"coalesce(({counts} -> 'phase' ->> '{p}')::int, 0)" for p in LIVE_PHASES) + ")"
 
 
+# A stop takes what has not begun out of the queue bit by bit, and what lost its host afterwards comes back to it.
+_STOPPED = """jsonb_build_object('reason', 'evaluation_stopped', 'detail', 'the evaluation is stopped; resume lets it begin again',
+                                      'since', clock_timestamp())"""
 # One row per agent of an evaluation that is held, limited or has a budget; there is none for those that nothing keeps.
 # A room is what may start more; null: not limited. Rooms may be below 0: a limit was lowered.
 GATES = f"""
@@ -31,7 +35,7 @@ GATES = f"""
         SELECT g.*, least(g.total_room, g.agent_room, g.model_room, g.provider_room) AS room FROM (
             SELECT e.project_id, e.id AS evaluation_id, a.agent_id, ag.label, ag.spec ->> 'model' AS model,
                    m.spec ->> 'provider' AS provider,
-                   e.hold AS evaluation_hold, a.hold AS agent_hold, e.hold IS NOT NULL OR a.hold IS NOT NULL AS held,
+                   w.hold AS evaluation_hold, a.hold AS agent_hold, w.hold IS NOT NULL OR a.hold IS NOT NULL AS held,
                    (e.budget ->> 'agents_usd')::numeric AS budget_usd, l.live,
                    (e.concurrency ->> 'total')::int - sum(l.live) OVER (PARTITION BY e.id) AS total_room,
                    coalesce((e.concurrency -> 'agents' ->> a.agent_id)::int, (e.concurrency -> 'agents' ->> ag.label)::int,
@@ -43,8 +47,10 @@ GATES = f"""
             FROM evaluations e JOIN evaluation_agents a ON a.evaluation_id = e.id JOIN agents ag ON ag.id = a.agent_id
             LEFT JOIN models m ON m.project_id = e.project_id AND m.name = ag.spec ->> 'model'
             CROSS JOIN LATERAL (SELECT {_live("a.counts")} AS live) AS l
-            WHERE e.state IN ('checking', 'running')
-              AND (e.hold IS NOT NULL OR e.budget ->> 'agents_usd' IS NOT NULL
+            CROSS JOIN LATERAL (SELECT CASE WHEN e.state = 'stopped' THEN {_STOPPED} ELSE e.hold END AS hold) AS w
+            WHERE e.state IN ('checking', 'running', 'stopped')
+              AND (e.state <> 'stopped' OR (e.counts -> 'phase' ->> 'queued')::int > 0)
+              AND (e.state = 'stopped' OR e.hold IS NOT NULL OR e.budget ->> 'agents_usd' IS NOT NULL
                    OR jsonb_path_exists(e.concurrency, '$.** ? (@.type() == "number")')
                    OR EXISTS (SELECT FROM evaluation_agents h WHERE h.evaluation_id = e.id AND h.hold IS NOT NULL))) AS g
         WHERE g.held OR g.budget_usd IS NOT NULL
