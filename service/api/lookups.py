@@ -6,10 +6,8 @@ from service.store import benchmarks, runs
 from service.store.campaigns import campaigns
 from service.store.database import Tx
 from service.store.evaluations import evaluations
-from service.store.evaluations import evaluations
 from service.store.rows import BenchmarkRow, RunRow
 from service.store.rows_campaigns import CampaignRow
-from service.store.rows_evaluations import EvaluationRow
 from service.store.rows_evaluations import EvaluationRow
 
 
@@ -40,14 +38,6 @@ async def evaluation_or_404(tx: Tx, caller: Caller, evaluation_id: str, *, turn:
     """With ``turn`` nobody else decides on it as a whole before the transaction ends."""
     if turn:
         await evaluations.turn(tx, evaluation_id)
-    row = await evaluations.get(tx, caller.project_id, evaluation_id)
-    if row is None:
-        raise NotFound("not_found")
-    return row
-
-
-async def evaluation_or_404(tx: Tx, caller: Caller, evaluation_id: str) -> EvaluationRow:
-    """Nothing is locked: who decides on it as a whole takes ``evaluations.turn`` first."""
     row = await evaluations.get(tx, caller.project_id, evaluation_id)
     if row is None:
         raise NotFound("not_found")
