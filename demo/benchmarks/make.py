@@ -1,7 +1,8 @@
 """Write the small synthetic sets in the published formats: ``python -m demo.benchmarks.make TARGET``.
 
 ``TARGET/jobbench`` (folders with office files), ``TARGET/freelance`` (both shapes and the reviewers' files) and
-``TARGET/scaffolds`` (a solver for Freelance in six variants). Everything in them was written for this project.
+``TARGET/scaffolds`` (a solver for Freelance in six variants); ``TARGET/rli``, ``TARGET/payworthy`` and their solver come from
+``demo/benchmarks/works``. Everything in them was written for this project.
 """
 
 import json
@@ -9,6 +10,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from demo.benchmarks.works import make as works
 from demo.make_files import TASKS, build_contract, build_inventory, build_invoices
 
 HERE = Path(__file__).resolve().parent
@@ -20,6 +22,9 @@ def make(target: Path) -> Path:
     shutil.copytree(HERE / "freelance", target / "freelance", ignore=shutil.ignore_patterns("__pycache__"))
     make_jobbench(target / "jobbench")
     make_scaffolds(target / "scaffolds")
+    works.make_rli(target / "rli")
+    works.make_payworthy(target / "payworthy")
+    works.make_scaffolds(target / "scaffolds")
     return target
 
 
