@@ -28,6 +28,7 @@ from service.api.resources import (
     desktop,
     driving,
     evaluation_tables,
+    evaluations,
     evidence,
     exports,
     film,
@@ -84,7 +85,7 @@ RESOURCES = (
     integrity, evidence, judge_probes, grading_jobs, grading_export, gradings, jobbench, controls, grading_plans, regrades, reviews, votes,
     changes, tokens, tickets, me, sessions, health, hosts,
     projects, webhooks, leases, driving, desktop, deliverables, mcp, shell, live_view, pausing, confirmations, contamination, film,
-    campaigns, raters, rating, rating_previews, forecast_sets, evaluation_tables, reports, exports,
+    campaigns, raters, rating, rating_previews, forecast_sets, evaluations, evaluation_tables, reports, exports,
 )  # fmt: skip
 EXPOSED = ["ETag", "Link", "Location", "Retry-After", "X-Request-Id", "Idempotent-Replay", "Upload-Offset",
            "RateLimit", "RateLimit-Policy"]  # fmt: skip

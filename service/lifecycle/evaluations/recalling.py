@@ -3,15 +3,19 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from service.domain.cleaning import clean_json
 from service.domain.errors import Conflict, Expected
 from service.domain.evaluation_plans import laid_over
 from service.domain.evaluations import RunSettings
+from service.lifecycle.evaluations.estimating import Question, estimate
 from service.lifecycle.evaluations.fitting import Member, Templates, Work, fit, work_of
 from service.lifecycle.evaluations.problems import Problems
 from service.lifecycle.image_choice import ChosenImages
 from service.lifecycle.submit import doer_of
+from service.store import grading_plans
+from service.store.blobs import BlobStore
 from service.store.database import Tx
-from service.store.evaluations import members
+from service.store.evaluations import evaluations, members
 from service.store.rows_evaluations import EvaluationRow, MemberRow
 
 
@@ -36,6 +40,16 @@ async def recall(tx: Tx, row: EvaluationRow, only: Collection[str] | None = None
     templates = await fit(ChosenImages(tx, row.project_id), work, found, problems)
     problems.refuse_outdated()
     return Recalled(found, task_ids, work, templates)
+
+
+async def estimate_again(tx: Tx, blobs: BlobStore, row: EvaluationRow) -> EvaluationRow:
+    """Estimate all runs of it by what is known now. Raises Conflict ``evaluation_outdated``."""
+    found = await recall(tx, row)
+    plan = await grading_plans.spec_of(tx, row.project_id, row.plan)
+    benchmark = row.resolved["benchmark"]
+    asked = Question(benchmark["name"] if benchmark else None, plan, found.work.manifests, row.concurrency)
+    said = await estimate(tx, blobs, row.project_id, asked, found.members, found.templates)
+    return await evaluations.change(tx, row.id, estimate=clean_json(said))
 
 
 def own_settings(row: EvaluationRow) -> RunSettings:
