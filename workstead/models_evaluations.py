@@ -36,9 +36,11 @@ class Evaluation(Model):
     counts: Counts = Field(default_factory=dict[str, dict[str, int]])
     agents: list[EvaluationAgent] = Field(default_factory=list[EvaluationAgent])
     """Empty in lists."""
-    resolved: dict[str, Any] = Field(default_factory=dict[str, Any])
-    estimate: dict[str, Any] = Field(default_factory=dict[str, Any])
-    warnings: list[Any] = Field(default_factory=list[Any])
+    spec: dict[str, Any] | None = None
+    """As it was asked for; this and what follows is null in lists."""
+    resolved: dict[str, Any] | None = None
+    estimate: dict[str, Any] | None = None
+    warnings: list[dict[str, Any]] | None = None
     preflight: dict[str, Any] | None = None
     spend: dict[str, Any] = Field(default_factory=dict[str, Any])
     budget: dict[str, Any] = Field(default_factory=dict[str, Any])
@@ -49,6 +51,8 @@ class Evaluation(Model):
     eta: dict[str, Any] | None = None
     """p50_at, p90_at, basis; null: not known."""
     throughput_per_h: float | None = None
+    changed: dict[str, int] | None = None
+    """What the request did: ``made``, ``cancelled``, ``stopping`` → runs."""
     labels: dict[str, str] = Field(default_factory=dict[str, str])
     notes: str = ""
     author: str = ""

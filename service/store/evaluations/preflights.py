@@ -3,7 +3,7 @@
 from datetime import UTC
 from typing import Any
 
-from sqlalchemy import func, select, text
+from sqlalchemy import ColumnElement, func, select, text
 
 from service.domain.cleaning import clean_json
 from service.domain.evaluations import EvaluationState
@@ -41,31 +41,41 @@ async def graders(tx: Tx, evaluation_id: str) -> list[GraderSpec]:
     return [GraderSpec(method=row.method, settings={"judges": row.judges} if row.judges else {}) for row in rows]
 
 
+async def is_checked_by(tx: Tx, evaluation_id: str, operation_id: str) -> bool:
+    """Tell whether the evaluation is being checked, by this operation and by no later one."""
+    query = select(evaluations.c.id).where(*_checked(operation_id), evaluations.c.id == evaluation_id)
+    return (await tx.execute(query)).scalar_one_or_none() is not None
+
+
 async def passed(tx: Tx, evaluation_id: str, result: dict[str, Any]) -> None:
     """Keep what was found with an evaluation that was started for it."""
     kept = evaluations.update().where(evaluations.c.id == evaluation_id)
     await tx.execute(kept.values(preflight=await _stamped(tx, result), updated_at=func.clock_timestamp()))
 
 
-async def failed(tx: Tx, evaluation_id: str, result: dict[str, Any]) -> bool:
-    """Keep what was found and make the evaluation a draft again; one that is no longer being checked stays as it is."""
-    checking = (evaluations.c.id == evaluation_id, evaluations.c.state == EvaluationState.CHECKING)
+async def failed(tx: Tx, evaluation_id: str, operation_id: str, result: dict[str, Any]) -> bool:
+    """Keep what was found and make the evaluation a draft again; one that this operation checks no more stays as it is."""
     values = {"preflight": await _stamped(tx, result), "state": EvaluationState.DRAFT}
-    query = evaluations.update().where(*checking).values(**values, updated_at=func.clock_timestamp())
+    mine = (*_checked(operation_id), evaluations.c.id == evaluation_id)
+    query = evaluations.update().where(*mine).values(**values, updated_at=func.clock_timestamp())
     return (await tx.execute(query)).rowcount > 0
 
 
 async def abandon(tx: Tx) -> list[str]:
     """Make evaluations drafts again whose preflight has ended without a word (cancelled before it began, its process dead
     too often, an error of ours); return their ids."""
-    about = operations.c.spec["evaluation_id"].astext == evaluations.c.id
-    mine = (operations.c.project_id == evaluations.c.project_id, operations.c.kind == KIND, about)
+    its_own = operations.c.id == evaluations.c.preflight["operation_id"].astext
     still = operations.c.state.not_in([state.value for state in ENDED_OPERATIONS])
-    lost = (evaluations.c.state == EvaluationState.CHECKING, ~select(1).where(*mine, still).exists())
+    lost = (evaluations.c.state == EvaluationState.CHECKING, ~select(1).where(its_own, still).exists())
     result = await _stamped(tx, {"ok": False, "agents": {}, "judges": {}, "runs": [], "notes": [_LOST]})
     query = evaluations.update().where(*lost).values(state=EvaluationState.DRAFT, preflight=result)
     query = query.values(updated_at=func.clock_timestamp()).returning(evaluations.c.id)
     return [*(await tx.execute(query)).scalars()]
+
+
+def _checked(operation_id: str) -> tuple[ColumnElement[bool], ...]:
+    by = evaluations.c.preflight["operation_id"].astext
+    return evaluations.c.state == EvaluationState.CHECKING, by == operation_id
 
 
 async def _stamped(tx: Tx, result: dict[str, Any]) -> dict[str, Any]:

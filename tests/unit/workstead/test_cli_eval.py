@@ -17,7 +17,8 @@ __all__ = ["server"]
 ESTIMATE: dict[str, Any] = {
     "runs": 12, "agents_usd": {"p10": "1.0", "p50": "2.5", "p90": "4"}, "judges_usd": None,
     "run_hours": {"p10": 1, "p50": 2, "p90": 3}, "finish_s": {"p10": 1800, "p50": 3600, "p90": 7200},
-    "basis": {"agt_1": {"kind": "history", "n": 9}, "agt_2": {"kind": "none"}},
+    "agents": [{"id": "agt_1", "runs": 12, "basis": "history", "n": 9, "agents_usd": None, "run_hours": None}],
+    "judges": {"calls": 24, "basis": "none"}, "slots": 4, "disk_bytes": {"live": 1 << 30, "kept": None},
 }  # fmt: skip
 
 
@@ -83,7 +84,13 @@ class TestBenchmark:
         assert server.script.requests[1].headers["If-Match"] == '"3"'
         assert json.loads(server.script.bodies[1]) == {"skip_preflight": False}
         assert "$2.50 ($1.00 to $4.00)" in result.stdout
-        assert "1 of history, 1 of none" in result.stdout
+        for said in (
+            "history (9)",
+            "unknown for 24 calls (none)",
+            "1.00 h (0.50 to 2.00) with 4 slots",
+            "1.0 GiB live",
+        ):
+            assert said in result.stdout
         assert "6 of 6 done" in result.stdout
         assert server.script.left == 0
 

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from workstead.cli.common import facts, line, out
 from workstead.cli.tables import plain_table
-from workstead.models_evaluations import Evaluation
+from workstead.models_evaluations import Evaluation, EvaluationAgent
 
 MOST_WARNINGS = 40
 QUANTILES = ("p10", "p50", "p90")
@@ -13,33 +13,42 @@ QUANTILES = ("p10", "p50", "p90")
 
 def show_draft(drafted: Evaluation) -> None:
     """Print the agents, the runs, dollars and hours with what they rest on, and what to look at before it starts."""
-    rows = [(agent.label or agent.id, agent.samples, agent.total or None) for agent in drafted.agents]
-    out.print(plain_table(("agent", "samples", "runs"), rows))
-    facts(
-        {
-            "evaluation": drafted.id,
-            "name": drafted.name,
-            "tasks": _count(drafted.resolved.get("tasks")),
-            "plan": drafted.plan,
-        }
-    )
-    facts(estimated(drafted.estimate))
-    warnings = drafted.warnings or cast("list[Any]", drafted.resolved.get("warnings") or [])
+    estimate, resolved = drafted.estimate or {}, drafted.resolved or {}
+    parts = {part.get("id"): part for part in cast("list[dict[str, Any]]", estimate.get("agents") or [])}
+    rows = [_row(agent, parts.get(agent.id, {})) for agent in drafted.agents]
+    out.print(plain_table(("agent", "samples", "runs", "basis", "dollars", "hours"), rows))
+    head = {
+        "evaluation": drafted.id,
+        "name": drafted.name,
+        "tasks": _count(resolved.get("tasks")),
+        "plan": drafted.plan,
+    }
+    facts(head | estimated(estimate))
+    warnings = drafted.warnings or []
     for warning in warnings[:MOST_WARNINGS]:
         line(f"note: {said(warning)}", "yellow")
     if len(warnings) > MOST_WARNINGS:
         line(f"… and {len(warnings) - MOST_WARNINGS} more; --json has all", "yellow")
 
 
+def _row(agent: EvaluationAgent, part: Mapping[str, Any]) -> tuple[object, ...]:
+    basis = f"{part.get('basis')} ({part.get('n')})" if part.get("n") else part.get("basis")
+    dollars, hours = (_spread(part.get(name), "$" * (name == "agents_usd")) for name in ("agents_usd", "run_hours"))
+    return agent.label or agent.id, agent.samples, part.get("runs"), basis, dollars, hours
+
+
 def estimated(estimate: Mapping[str, Any]) -> dict[str, object]:
     """Return the estimate as names and values; each is the median, with what 1 of 10 is below and above."""
+    judges = cast("dict[str, Any]", estimate.get("judges") or {})
+    disk = cast("dict[str, Any]", estimate.get("disk_bytes") or {})
     return {
         "runs": estimate.get("runs"),
         "agents": _spread(estimate.get("agents_usd"), "$"),
-        "judges": _spread(estimate.get("judges_usd"), "$"),
+        "judges": f"{_spread(estimate.get('judges_usd'), '$')} for {judges.get('calls', 0)} calls ({judges.get('basis')})",
+        "people grade": estimate.get("people_gradings") or None,
         "run hours": _spread(estimate.get("run_hours"), "", " h"),
-        "finished after": _spread(_hours(estimate.get("finish_s")), "", " h"),
-        "basis": _basis(estimate.get("basis")),
+        "finished after": f"{_spread(_hours(estimate.get('finish_s')), '', ' h')} with {estimate.get('slots', 0)} slots",
+        "disk": ", ".join(f"{_gib(size)} {what}" for what, size in disk.items() if size is not None),
     }
 
 
@@ -87,11 +96,5 @@ def _spread(value: Any, before: str, after: str = "") -> str:
     return text if low is None or high is None else f"{text} ({before}{low:.2f} to {before}{high:.2f})"
 
 
-def _basis(value: Any) -> str | None:
-    if not isinstance(value, dict):
-        return None if value is None else str(value)
-    kinds: dict[str, int] = {}
-    for one in cast("dict[str, Any]", value).values():
-        kind = str(cast("dict[str, Any]", one).get("kind", "none")) if isinstance(one, dict) else str(one)
-        kinds[kind] = kinds.get(kind, 0) + 1
-    return ", ".join(f"{n} of {kind}" for kind, n in sorted(kinds.items()))
+def _gib(size: float) -> str:
+    return f"{size / (1 << 30):.1f} GiB"

@@ -73,7 +73,7 @@ def _more(found: Evaluation) -> dict[str, object]:
     rate = found.throughput_per_h
     return {
         "ended because": causes,
-        "estimated": estimated(found.estimate).get("agents"),
+        "estimated": estimated(found.estimate or {}).get("agents"),
         "budget": ", ".join(f"{name} {value}" for name, value in found.budget.items() if value is not None),
         "runs an hour": None if rate is None else f"{rate:.1f}",
         "revision": found.revision,

@@ -11,10 +11,10 @@ from service.domain.events import EventType
 from service.domain.policies import RunBudget
 from service.domain.run_states import Flag, Phase, StopMode
 from service.lifecycle.operations.contract import Job, OperationContext
-from service.lifecycle.preflight.checks import Trial
-from service.lifecycle.preflight.findings import Findings
-from service.lifecycle.preflight.steps import Steps
-from service.lifecycle.preflight.task import READY, WALL_S, problem, task
+from service.lifecycle.operations.preflight.checks import Trial
+from service.lifecycle.operations.preflight.findings import Findings
+from service.lifecycle.operations.preflight.steps import Steps
+from service.lifecycle.operations.preflight.task import READY, WALL_S, problem, task
 from service.lifecycle.stop import stop
 from service.lifecycle.submit import RunRequest, submit
 from service.store import blob_refs, events, model_requests, projects, runs, tasks

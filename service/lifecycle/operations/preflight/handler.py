@@ -10,19 +10,18 @@ from functools import partial
 from typing import Any
 
 from service.domain.errors import Conflict, Expected, NotFound, Unavailable
-from service.domain.evaluations import EvaluationState
 from service.domain.grading_plans import specs_for
 from service.domain.judging import JudgeSpec
 from service.domain.models import ModelSpec
 from service.domain.tasks import Strict
 from service.lifecycle.evaluations import starting
 from service.lifecycle.operations.contract import Job, JobCancelled, OperationContext
+from service.lifecycle.operations.preflight.asking import ask_judges, ask_models
+from service.lifecycle.operations.preflight.checks import Ask, Member, Trial, asks_of, count_trials, trials_of
+from service.lifecycle.operations.preflight.findings import Findings
+from service.lifecycle.operations.preflight.steps import Steps
+from service.lifecycle.operations.preflight.trying import Tries, discard
 from service.lifecycle.plans import judges_of
-from service.lifecycle.preflight.asking import ask_judges, ask_models
-from service.lifecycle.preflight.checks import Ask, Member, Trial, asks_of, count_trials, trials_of
-from service.lifecycle.preflight.findings import Findings
-from service.lifecycle.preflight.steps import Steps
-from service.lifecycle.preflight.trying import Tries, discard
 from service.store import agents, grading_plans, models, scaffolds
 from service.store.database import Tx
 from service.store.evaluations import evaluations, preflights
@@ -87,6 +86,8 @@ async def _try_out(ctx: OperationContext, job: Job, plan: _Plan, findings: Findi
 
 async def _conclude(tx: Tx, *, spec: PreflightSpec, plan: _Plan, findings: Findings) -> dict[str, Any]:
     await evaluations.turn(tx, spec.evaluation_id)
+    if not await preflights.is_checked_by(tx, spec.evaluation_id, findings.operation_id):
+        raise Conflict("evaluation_not_checking", "the evaluation was stopped, or is checked by another operation")
     result = findings.as_json()
     if not findings.ok:
         await _leave(tx, spec, findings)
@@ -103,7 +104,7 @@ async def _back(tx: Tx, *, spec: PreflightSpec, findings: Findings) -> None:
 
 async def _leave(tx: Tx, spec: PreflightSpec, findings: Findings) -> None:
     result = findings.as_json()
-    if await preflights.failed(tx, spec.evaluation_id, {**result, "ok": False}):
+    if await preflights.failed(tx, spec.evaluation_id, findings.operation_id, {**result, "ok": False}):
         wrong = sorted(agent for agent, found in result["agents"].items() if not found["ok"])
         detail = {"agents": wrong, "judges": [k for k, j in result["judges"].items() if not j["ok"]]}
         await evaluations.note(tx, spec.evaluation_id, KIND, "preflight_failed", {**detail, "notes": findings.notes})
@@ -113,8 +114,8 @@ async def _plan(tx: Tx, *, job: Job, spec: PreflightSpec) -> _Plan:
     row = await evaluations.get(tx, job.project_id, spec.evaluation_id)
     if row is None:
         raise NotFound("evaluation_not_found", f"no evaluation {spec.evaluation_id}")
-    if row.state is not EvaluationState.CHECKING:
-        raise Conflict("evaluation_not_checking", f"the evaluation is {row.state}", state=row.state)
+    if not await preflights.is_checked_by(tx, row.id, job.id):
+        raise Conflict("evaluation_not_checking", "the evaluation was stopped, or is checked by another operation")
     members = await _members(tx, job.project_id, spec.evaluation_id)
     places = await preflights.environments(tx, spec.evaluation_id)
     trials = trials_of(members, places)

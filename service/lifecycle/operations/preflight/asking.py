@@ -12,9 +12,9 @@ from service.lifecycle.judge_turns import Turns
 from service.lifecycle.operations.contract import Job, OperationContext
 from service.lifecycle.operations.model_asking import ANSWER_S, asked_of
 from service.lifecycle.operations.model_questions import questions
-from service.lifecycle.preflight.checks import Ask
-from service.lifecycle.preflight.findings import Findings
-from service.lifecycle.preflight.steps import Steps, together
+from service.lifecycle.operations.preflight.checks import Ask
+from service.lifecycle.operations.preflight.findings import Findings
+from service.lifecycle.operations.preflight.steps import Steps, together
 from service.store import models
 from service.store.rows_models import ModelRow
 
