@@ -71,7 +71,7 @@ async def _note(tx: Tx, evaluation_id: str, figures: dict[str, str], at: datetim
     held = _is_full(uses, JUDGES)
     await _let_judges(tx, row.id, row.spend, held)
     await _say(tx, row, uses)
-    at_text = at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")
+    at_text = at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     await watching.save(tx, row.id, {**figures, "judges_held": held, "told": _marks(uses), "at": at_text})
     await _hold(tx, row, uses)
 

@@ -27,7 +27,7 @@ LISTING = Listing(
     labels=evaluations.c.labels,
     columns=tuple(c for c in evaluations.c if c.name not in ("spec", "resolved", "estimate", "preflight")),
 )
-MOST_LOG = 500
+MOST_LOG = 501
 
 
 async def create(tx: Tx, values: dict[str, Any]) -> EvaluationRow:

@@ -49,7 +49,8 @@ GATES = f"""
             CROSS JOIN LATERAL (SELECT {_live("a.counts")} AS live) AS l
             CROSS JOIN LATERAL (SELECT CASE WHEN e.state = 'stopped' THEN {_STOPPED} ELSE e.hold END AS hold) AS w
             WHERE e.state IN ('checking', 'running', 'stopped')
-              AND (e.state <> 'stopped' OR (e.counts -> 'phase' ->> 'queued')::int > 0)
+              AND (e.state <> 'stopped' OR coalesce((e.counts -> 'phase' ->> 'queued')::int, 0)
+                                           + coalesce((e.counts -> 'phase' ->> 'held')::int, 0) > 0)
               AND (e.state = 'stopped' OR e.hold IS NOT NULL OR e.budget ->> 'agents_usd' IS NOT NULL
                    OR jsonb_path_exists(e.concurrency, '$.** ? (@.type() == "number")')
                    OR EXISTS (SELECT FROM evaluation_agents h WHERE h.evaluation_id = e.id AND h.hold IS NOT NULL))) AS g

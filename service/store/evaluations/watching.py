@@ -50,7 +50,7 @@ def _listed() -> Select[tuple[object, ...]]:
 async def under_way(tx: Tx) -> list[ListedEvaluation]:
     """Return evaluations whose runs may begin, oldest first, and those that ended since their dollars were summed last."""
     summed = func.coalesce(evaluations.c.spend["at"].astext, "")
-    text_of = func.to_char(func.timezone("UTC", evaluations.c.updated_at), 'YYYY-MM-DD"T"HH24:MI:SS.US')
+    text_of = func.to_char(func.timezone("UTC", evaluations.c.updated_at), 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
     ended = evaluations.c.state.in_((EvaluationState.DONE, EvaluationState.STOPPED)) & (text_of > summed)
     query = _listed().where(or_(evaluations.c.state.in_(_OPEN), ended))
     found = await tx.execute(query.order_by(evaluations.c.created_at).limit(MOST))
