@@ -55,7 +55,10 @@ COUNT_RUN = """
             updated_at = clock_timestamp(),
             state = CASE WHEN state NOT IN ('running', 'done') THEN state
                          WHEN coalesce((count_moved(counts, was, is_now) -> 'phase' ->> 'done')::bigint, 0) >= total - gone
-                         THEN 'done' ELSE 'running' END
+                         THEN 'done' ELSE 'running' END,
+            ended_at = CASE WHEN state NOT IN ('running', 'done') THEN ended_at
+                            WHEN coalesce((count_moved(counts, was, is_now) -> 'phase' ->> 'done')::bigint, 0) >= total - gone
+                            THEN coalesce(ended_at, clock_timestamp()) END
          WHERE id = OLD.evaluation_id;
         UPDATE evaluation_agents SET counts = count_moved(counts, was, is_now), total = total - gone
          WHERE evaluation_id = OLD.evaluation_id AND agent_id = OLD.agent_id;
