@@ -36,6 +36,12 @@ class Drawn:
         value = self.values[name] - self.values[against]
         return Estimate(min(self.n[name], self.n[against]), plain(value), interval(steps))
 
+    def mean_difference(self, names: Sequence[str], against: Sequence[str]) -> Estimate:
+        """Return how far the mean of ``names`` is above that of ``against``, of the same draws."""
+        value = float(np.mean([self.values[n] for n in names]) - np.mean([self.values[n] for n in against]))
+        drawn = np.mean([self.drawn[n] for n in names], axis=0) - np.mean([self.drawn[n] for n in against], axis=0)
+        return Estimate(min(self.n[n] for n in (*names, *against)), plain(value), interval(drawn))
+
     def mean(self, names: Sequence[str]) -> Estimate:
         """Return the mean over forecasters (at least one), every one of them under the same draws."""
         value = float(np.mean([self.values[name] for name in names]))
