@@ -4,6 +4,7 @@ B. Efron, R. Tibshirani, "An Introduction to the Bootstrap" (1993), chapters 6 a
 """
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,8 @@ Indices = NDArray[np.intp]
 DRAWS = 2000
 PIECE = 250
 """Draws that are looked at together: bounds memory."""
+MOST_KEPT = 4_000_000
+"""Counts of one resampling that are kept for the next figure over the same jobs, two bytes each."""
 
 
 def weights(n: int, draws: int, seed: int, groups: Sequence[str] | None = None) -> Iterator[Floats]:
@@ -21,6 +24,23 @@ def weights(n: int, draws: int, seed: int, groups: Sequence[str] | None = None) 
 
     The same arguments give the same draws. Nothing for n = 0.
     """
+    within = None if groups is None else tuple(groups)
+    if n * draws > MOST_KEPT or n > np.iinfo(np.uint16).max:
+        yield from _drawn(n, draws, seed, within)
+        return
+    kept = _kept(n, draws, seed, within)
+    for start in range(0, draws if n else 0, PIECE):
+        yield kept[start : start + PIECE].astype(np.float64)
+
+
+@lru_cache(maxsize=4)
+def _kept(n: int, draws: int, seed: int, groups: tuple[str, ...] | None) -> NDArray[np.uint16]:
+    """Return all pieces: most figures of a report are over the same jobs, and drawing takes longer than they do."""
+    pieces = [piece.astype(np.uint16) for piece in _drawn(n, draws, seed, groups)]
+    return np.concatenate(pieces) if pieces else np.empty((0, n), dtype=np.uint16)
+
+
+def _drawn(n: int, draws: int, seed: int, groups: tuple[str, ...] | None) -> Iterator[Floats]:
     rng = np.random.default_rng(seed)
     members = [np.arange(n)] if groups is None else members_of(groups)
     for start in range(0, draws if n else 0, PIECE):
