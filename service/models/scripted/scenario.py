@@ -127,6 +127,15 @@ class Fault(Strict):
     location: str = "/elsewhere"
 
 
+class Opinion(Strict):
+    """What is said to a request without tools that has all of ``seen`` in it, one after the other."""
+
+    seen: list[Annotated[str, Field(min_length=1)]] = Field(default_factory=list[str], max_length=16)
+    """Empty: always."""
+    say: str
+    """``{nonce}`` stands for the number of a judge's question."""
+
+
 Step = Action | list[Action]
 
 
@@ -144,6 +153,8 @@ class Scenario(Strict):
     answers: list[str] = Field(default_factory=list[str])
     """Texts for requests that offer no tools, by the number of answers before; empty: ``final``. All but the last stop
     for length."""
+    opinions: list[Opinion] = Field(default_factory=list[Opinion], max_length=1_000)
+    """Before ``answers``: the first that fits what the request shows."""
     thinking: str = ""
     """Reasoning before each answer."""
     usage: TokenUsage | None = None

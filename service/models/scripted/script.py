@@ -9,6 +9,7 @@ from service.domain.errors import Invalid
 from service.domain.models import TokenUsage
 from service.models.scripted import computers, fill, looking, tools
 from service.models.scripted.conversation import Reply, Request, Use
+from service.models.scripted.opinions import opinion
 from service.models.scripted.scenario import Action, Computer, Scenario, Stop
 
 MOST_WAITS = 30
@@ -45,6 +46,8 @@ def turn(scenario: Scenario, request: Request) -> int:
 
 def _content(scenario: Scenario, request: Request, at: int, id_: str) -> tuple[str, list[Use], Stop]:
     if not request.acts:
+        if (said := opinion(scenario, request)) is not None:
+            return said, [], scenario.final_stop
         return (*_spoken(scenario, request), scenario.final_stop) if not scenario.answers else _part(scenario, request)
     if request.last_user.strip() == "Warmup":
         return "Ready.", [], "end"

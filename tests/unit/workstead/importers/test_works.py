@@ -86,8 +86,13 @@ def test_the_solver_as_a_sandbox_starts_it(made: Path, tmp_path: Path, variant: 
     titles = [rli.WORKS["public_901"][0], JOBS[0].title]
     for n, title in enumerate(titles):
         (tmp_path / "instruction.md").write_text(f"# {title}\n\nDo it.\n")
-        places = {"{instruction_file}": str(tmp_path / "instruction.md"), "{output_dir}": str(tmp_path / f"output{n}")}
-        argv = [sys.executable if part == "python3" else places.get(part, part) for part in manifest["argv"]]
+        places: dict[str, str] = {
+            "{instruction_file}": str(tmp_path / "instruction.md"),
+            "{output_dir}": str(tmp_path / f"output{n}"),
+        }
+        argv: list[str] = [
+            sys.executable if part == "python3" else places.get(part) or part for part in manifest["argv"]
+        ]
         env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(kit), "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == (3 if variant == "crash" else 0), done.stderr

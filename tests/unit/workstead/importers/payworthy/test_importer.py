@@ -213,7 +213,7 @@ def test_an_hourly_job_is_worth_its_rate_times_the_hours_of_a_named_table(tmp_pa
 
 def test_facts_are_the_clients_in_the_split_of_the_tool_agent(tmp_path: Path) -> None:
     facts = ["The boots are called Fjell.", "No emojis."]
-    item, _, _ = one(tmp_path, posting(split="benchmark,tool500", facts=facts), client="acme/client", messages=3)
+    item, _, _ = one(tmp_path, posting(split="benchmark,tool500", facts=facts), client="acme/client", messages="3")
     assert item.task.client.model_dump() == {"facts": "client-facts.md", "max_messages": 3, "model": "acme/client"}
     with read("payworthy", tmp_path / "rows.json") as imported:
         [hidden] = imported.items[0]["task"]["hidden"]

@@ -154,7 +154,7 @@ def test_metadata_of_the_user_goes_over_the_projects_own(tmp_path: Path) -> None
     add(tmp_path / "set", "arena-rig")
     given = tmp_path / "metadata.json"
     given.write_text('{"public_001": {"total_project_cost": 7}, "arena-rig": {"evaluator_note": "n"}, "gone": {}}')
-    with read("rli", tmp_path / "set", metadata=given, denominator=240, split="private") as imported:
+    with read("rli", tmp_path / "set", metadata=given, denominator="240", split="private") as imported:
         manifest = checked(imported)
         rig, first = (item.task for item in manifest.items)
         assert imported.notes == ["metadata: there is no project 'gone'"]
