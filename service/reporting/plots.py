@@ -83,8 +83,8 @@ def _chart(
     if y.interval is None:
         return drawn
     offset = {"xOffset": encoded["xOffset"]} if "xOffset" in encoded else {}
-    ends = {"y": alt.Y("low", type="quantitative", title=y.title), "y2": alt.Y2("high")}
-    return alt.layer(drawn, base.mark_rule(strokeWidth=1.5).encode(x=across, **ends, **offset))
+    ends: dict[str, Any] = {"y": alt.Y("low", type="quantitative", title=y.title), "y2": alt.Y2("high"), **offset}
+    return alt.layer(drawn, base.mark_rule(strokeWidth=1.5).encode(x=across, **ends))
 
 
 def _type_of(values: list[dict[str, Any]], name: str) -> Any:

@@ -1,7 +1,7 @@
 """``/v1/evaluations/{id}/tables``: the result tables that reports read, as files, and what their columns mean."""
 
 import asyncio
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -94,8 +94,8 @@ async def _write(
         if table not in QUERIES or format not in _TYPES:
             raise NotFound("table_not_found", f"tables are {', '.join(QUERIES)}; each as csv, parquet or json")
         scope = Scope(caller.project_id, (head.id,), controls=controls, hidden=caller.may(HIDDEN_READ))
-        await write(tx, table, scope, policies_of([head]), cast("Format", format), out)
-        return cast("Format", format)
+        await write(tx, table, scope, policies_of([head]), format, out)
+        return format
 
 
 async def _evaluation(tx: Tx, caller: Caller, evaluation_id: str) -> EvaluationHead:

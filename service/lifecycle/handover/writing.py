@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from io import BytesIO
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import polars as pl
@@ -16,6 +15,7 @@ from service.domain.reports import Report
 from service.lifecycle.handover.bundle import MANIFEST, Bundle
 from service.lifecycle.handover.profiles import Profiled
 from service.lifecycle.handover.provenance import as_bytes, manifest
+from service.lifecycle.handover.verifier import program
 from service.reporting.dictionary import TABLES
 from service.reporting.frames import Tables
 from service.reporting.html import page
@@ -25,7 +25,6 @@ from service.store.result_tables.scope import EvaluationHead
 
 PIECE = 20_000
 """Rows of CSV that are written together."""
-PROGRAM = Path(__file__).parent / "verify.py"
 README = """# Results of {title}
 
 `report/report.html` opens in any browser, without a network. `tables/` has what its figures rest on; `dictionary.json` says what
@@ -70,7 +69,7 @@ def write_export(
     for digest, text in prompts.items():
         if text is not None:
             bundle.add(f"prompts/{digest}.md", [text])
-    bundle.add("verify.py", [PROGRAM.read_bytes()])
+    bundle.add("verify.py", [program()])
     said = manifest(spec, found, shown, report, bundle.files, made_at=made_at, prompts=places)
     bundle.add(MANIFEST, [as_bytes(said)])
     bundle.end()
@@ -89,7 +88,7 @@ def _tables(bundle: Bundle, tables: Tables) -> None:
         bundle.add(f"tables/{name}.csv", _csv(name, frame))
         packed = BytesIO()
         frame.write_parquet(packed)
-        bundle.add(f"tables/{name}.parquet", [packed.getbuffer()], text=False)
+        bundle.add(f"tables/{name}.parquet", [packed.getvalue()], text=False)
 
 
 def _csv(name: str, frame: pl.DataFrame) -> Iterator[bytes]:

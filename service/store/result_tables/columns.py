@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Double, Text, cast, func
+from sqlalchemy import ColumnElement, Double, Select, Text, cast, func
 
 
 def number(value: ColumnElement[Any]) -> ColumnElement[Any]:
@@ -16,3 +16,8 @@ def json_text(value: ColumnElement[Any]) -> ColumnElement[Any]:
 def list_text(value: ColumnElement[Any]) -> ColumnElement[Any]:
     """Return an array as the text of a JSON list."""
     return cast(func.to_jsonb(value), Text)
+
+
+def untyped(query: Any) -> Select[Any]:
+    """Return the statement without the types of its columns, which are the dictionary's."""
+    return query

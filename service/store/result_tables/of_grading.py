@@ -5,7 +5,6 @@ from typing import Any
 from sqlalchemy import (
     Boolean,
     ColumnElement,
-    CompoundSelect,
     Integer,
     Select,
     Subquery,
@@ -24,7 +23,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from service.domain.ratings import ACCEPTABLE
 from service.domain.verdicts import HIDDEN_DETAIL, VerdictState
-from service.store.result_tables.columns import json_text, number
+from service.store.result_tables.columns import json_text, number, untyped
 from service.store.result_tables.scope import Scope, scoped_runs
 from service.store.reviews import OVERRIDE
 from service.store.tables import grading_criteria, gradings, runs
@@ -70,7 +69,7 @@ def verdicts_query(scope: Scope) -> Select[Any]:
         .subquery()
     )
     overridden = said.c.grading_id.is_not(None)
-    return (
+    return untyped(
         select(
             g.id.label("grading_id"), g.run_id, g.method, g.method_version, g.settings_digest, g.plan, g.primary,
             g.round,
@@ -91,7 +90,7 @@ def criteria_query(scope: Scope) -> Select[Any]:
     c, g = grading_criteria.c, gradings.c
     cause = func.jsonb_strip_nulls(func.jsonb_build_object("cause", c.cause))
     detail = _shown(c.detail, scope).op("||", return_type=JSONB())(cause)
-    return (
+    return untyped(
         select(
             c.grading_id, g.run_id, c.position, c.criterion, c.passed, c.score, c.max_score,
             json_text(detail).label("detail"),
@@ -114,7 +113,7 @@ def votes_query(scope: Scope) -> Select[Any]:
     v, g = votes.c, gradings.c
     content = json_text(v.content if scope.hidden else _labels(v.content))
     usage = {name: cast(v.usage[name].astext, Integer).label(name) for name in ("input_tokens", "output_tokens")}
-    return (
+    return untyped(
         select(
             v.grading_id, g.run_id, v.judge, v.item, v.n, v.state, v.cause, v.asks, v.model, v.template,
             v.template_sha256, v.rendered_sha256, content.label("content"), *usage.values(), v.took_s, v.created_at,
@@ -130,7 +129,7 @@ def ratings_query(scope: Scope) -> Select[Any]:
     said = a.rating
     stars = cast(said["rating"].astext, Integer)
     wanted = scoped_runs(scope)
-    return (
+    return untyped(
         select(
             a.id.label("rating_id"), a.campaign_id, campaigns.c.form, a.item_id, i.task_id, i.run_id, i.other_run_id,
             r.pseudonym.label("rater"), r.judge.is_not(None).label("by_model"), a.purpose, stars.label("rating"),
@@ -150,7 +149,7 @@ def ratings_query(scope: Scope) -> Select[Any]:
     )  # fmt: skip
 
 
-def preferences_query(scope: Scope) -> CompoundSelect[Any]:
+def preferences_query(scope: Scope) -> Select[Any]:
     """What people prefer in campaigns, and what judges prefer (method ``pairwise``, always against the reference)."""
     p, g, wanted = preferences.c, gradings.c, scoped_runs(scope)
     people = select(
@@ -168,4 +167,4 @@ def preferences_query(scope: Scope) -> CompoundSelect[Any]:
         .join(runs, runs.c.id == g.run_id)
         .where(and_(g.method == _PAIRS, g.state == VerdictState.GRADED, g.run_id.in_(wanted)))
     )  # fmt: skip
-    return union_all(people, judges).order_by("preference_id")
+    return untyped(union_all(people, judges).order_by("preference_id"))

@@ -3,15 +3,14 @@
 from typing import Any
 
 from sqlalchemy import (
-    CompoundSelect,
     Select,
     Text,
     and_,
     case,
     cast,
+    extract,
     false,
     func,
-    literal_column,
     null,
     select,
     true,
@@ -19,7 +18,7 @@ from sqlalchemy import (
 )
 
 from service.domain.events import EventType
-from service.store.result_tables.columns import json_text, number
+from service.store.result_tables.columns import json_text, number, untyped
 from service.store.result_tables.of_grading import mine
 from service.store.result_tables.scope import Scope, scoped_runs
 from service.store.tables import gradings, run_events
@@ -28,13 +27,13 @@ from service.store.tables_models import model_requests, models
 _NAME_CHARS = 200
 
 
-def model_requests_query(scope: Scope) -> CompoundSelect[Any]:
+def model_requests_query(scope: Scope) -> Select[Any]:
     """Requests of the runs, and those of judges of their deliverables."""
     c, g = model_requests.c, gradings.c
     own = _requests(c.run_id, cast(null(), Text)).where(c.run_id.in_(scoped_runs(scope)))
     judged = _requests(g.run_id, g.id).join(gradings, g.id == c.subject)
     judged = judged.where(c.run_id.is_(None), c.subject.in_(mine(scope)))
-    return union_all(own, judged).order_by("request_id")
+    return untyped(union_all(own, judged).order_by("request_id"))
 
 
 def _requests(run_id: Any, grading_id: Any) -> Select[Any]:
@@ -43,12 +42,12 @@ def _requests(run_id: Any, grading_id: Any) -> Select[Any]:
         "requested_model", "reported_model", "state", "status", "error", "provider_error", "tries", "input_tokens",
         "cached_input_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens", "usage_known",
     )  # fmt: skip
-    return select(
+    return untyped(select(
         c.id.label("request_id"), run_id.label("run_id"), c.attempt, c.n, c.purpose, grading_id.label("grading_id"),
         models.c.name.label("model"), c.provider, *(c[name] for name in same), number(c.cost_usd).label("cost_usd"),
         c.cost_basis, json_text(c.server_tools).label("server_tools"), c.finish_reason, c.first_token_s, c.total_s,
         c.wait_s, c.created_at,
-    ).select_from(model_requests).outerjoin(models, models.c.id == c.model_id)  # fmt: skip
+    ).select_from(model_requests).outerjoin(models, models.c.id == c.model_id))  # fmt: skip
 
 
 def tool_calls_query(scope: Scope) -> Select[Any]:
@@ -62,8 +61,8 @@ def tool_calls_query(scope: Scope) -> Select[Any]:
     )
     r = results.c
     same_call = and_(r.run_id == e.run_id, r.attempt == e.attempt, r.call_id == id_, r.seq > e.seq)
-    took = func.extract(literal_column("epoch"), r.ts - e.ts)
-    return (
+    took = extract("epoch", r.ts - e.ts)
+    return untyped(
         select(
             e.run_id, e.seq, e.attempt, func.left(id_, _NAME_CHARS).label("call_id"),
             func.left(e.payload["name"].astext, _NAME_CHARS).label("name"), e.ts.label("at"),

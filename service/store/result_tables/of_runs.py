@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import Boolean, Date, Select, and_, case, cast, func, or_, select
 
-from service.store.result_tables.columns import json_text, list_text, number
+from service.store.result_tables.columns import json_text, list_text, number, untyped
 from service.store.result_tables.scope import Scope, scoped_runs
 from service.store.tables import agents, attempts, runs, scaffolds, tasks
 from service.store.tables_benchmarks import benchmark_items
@@ -32,7 +32,7 @@ def runs_query(scope: Scope) -> Select[Any]:
         "cached_input_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens", "cost_basis", "created_at",
         "started_at", "ended_at", "graded_at",
     )  # fmt: skip
-    return (
+    return untyped(
         select(
             c.id.label("run_id"),
             *(c[name] for name in same),
@@ -54,7 +54,7 @@ def runs_query(scope: Scope) -> Select[Any]:
 def exclusions_query(scope: Scope) -> Select[Any]:
     """Return the statement of all runs with who invalidated them; those that count are left out by their facts."""
     c, v = runs.c, run_invalidations.c
-    return (
+    return untyped(
         select(
             c.id.label("run_id"), c.evaluation_id, c.task_id, c.agent_id,
             v.reason, v.author, v.created_at.label("at"), *_facts(),
@@ -68,7 +68,7 @@ def exclusions_query(scope: Scope) -> Select[Any]:
 def attempts_query(scope: Scope) -> Select[Any]:
     c = attempts.c
     said = c.provenance
-    return (
+    return untyped(
         select(
             c.run_id, c.n.label("attempt"), c.state, c.host_id.label("host"), c.runtime, c.environment_image,
             c.kit_image, c.ended_because,
@@ -91,7 +91,7 @@ def agents_query(scope: Scope) -> Select[Any]:
     kind = s.manifest["kind"].astext
     driver = case((kind.in_(_LOOPS), "loop"), (kind.in_(_OUTSIDE), kind), else_="kit")
     the_model = and_(models.c.project_id == c.project_id, models.c.name == c.spec["model"].astext)
-    return (
+    return untyped(
         select(
             c.id.label("agent_id"), c.label, c.digest, (s.name + "@" + s.version).label("scaffold"),
             kind.label("kind"), driver.label("driver"), c.spec["model"].astext.label("model"),
@@ -117,7 +117,7 @@ def tasks_query(scope: Scope) -> Select[Any]:
         mine = (evaluations.c.id.in_(scope.evaluation_ids), evaluations.c.project_id == scope.project_id)
         wanted.append(c.id.in_(members.where(*mine)))
     item = _items(scope).subquery()
-    return (
+    return untyped(
         select(
             c.id.label("task_id"), c.name, c.digest, item.c.item_key, item.c.status, item.c.check,
             json_text(func.coalesce(c.manifest["facets"], func.jsonb_build_object())).label("facets"),
@@ -137,7 +137,7 @@ def _items(scope: Scope) -> Select[Any]:
         evaluations.c.id.in_(scope.evaluation_ids), evaluations.c.project_id == scope.project_id
     )
     which = i.benchmark_id == scope.benchmark_id if scope.benchmark_id is not None else i.benchmark_id.in_(mine)
-    return (
+    return untyped(
         select(i.task_id, i.key.label("item_key"), i.status, i.checked["state"].astext.label("check"))
         .distinct(i.task_id)
         .where(i.task_id.is_not(None), which)

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
 
-from sqlalchemy import CompoundSelect, Select
+from sqlalchemy import Select
 
 from service.store.database import Tx
 from service.store.result_tables import of_forecasts, of_grading, of_models, of_runs
@@ -12,8 +12,7 @@ from service.store.result_tables.scope import Scope
 PIECE = 2_000
 """Rows of one piece."""
 Row = dict[str, Any]
-Query = Select[Any] | CompoundSelect[Any]
-QUERIES: Mapping[str, Callable[[Scope], Query]] = {
+QUERIES: Mapping[str, Callable[[Scope], Select[Any]]] = {
     "runs": of_runs.runs_query,
     "attempts": of_runs.attempts_query,
     "agents": of_runs.agents_query,

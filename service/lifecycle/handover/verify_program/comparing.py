@@ -1,0 +1,140 @@
+"""The report beside what the tables make."""
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from service.lifecycle.handover.verify_program.general import (
+    cost_against_score,
+    effort_sweep,
+    ends,
+    exclusions,
+    failure_causes,
+    jobbench_scores,
+    pass_at_k,
+    results,
+    scaffold_deltas,
+)
+from service.lifecycle.handover.verify_program.means import SKIPPED
+from service.lifecycle.handover.verify_program.papers import (
+    automation_rate,
+    complexity,
+    cumulative_value,
+    earnings,
+    freelance_results,
+    freelance_tests,
+    union_pass_rate,
+    wrong_histogram,
+)
+from service.lifecycle.handover.verify_program.reading import Data, Row, Tables, digests, read_table
+
+LIMITS = {"wall_clock", "budget", "memory_limit", "output_limit", "disk_limit"}
+OURS = {"sandbox_lost", "provider_unavailable", "provision_failed", "infra_error", "cancelled", "refused"}
+FORMULAS: dict[str, tuple[Callable[[Data, Row], Row], list[str]]] = {
+    "results": (results, ["agent"]), "exclusions": (exclusions, ["agent", "exclusion"]), "ends": (ends, ["agent", "ended_because"]),
+    "failure_causes": (failure_causes, ["agent", "cause"]), "pass_at_k": (pass_at_k, ["agent", "k"]),
+    "cost_against_score": (cost_against_score, ["agent"]), "effort_sweep": (effort_sweep, ["agent"]),
+    "scaffold_deltas": (scaffold_deltas, ["first", "second"]), "jobbench_scores": (jobbench_scores, ["agent"]),
+    "complexity": (complexity, ["agent", "split"]), "union_pass_rate": (union_pass_rate, []),
+    "freelance_results": (freelance_results, ["agent"]), "freelance_tests": (freelance_tests, ["agent"]),
+    "wrong_histogram": (wrong_histogram, ["agent", "wrong"]), "earnings": (earnings, ["agent"]),
+    "dollars_earned": (earnings, ["agent"]), "cumulative_value": (cumulative_value, ["agent", "done"]),
+    "automation_rate": (automation_rate, ["agent"]),
+}  # fmt: skip
+"""Table → how it is computed, and the columns that name a row."""
+
+
+def policy_of(run: Row, policies: Row) -> tuple[Any, Any]:
+    """What a run counts as, or why it does not."""
+    cause: Any = run["ended_because"]
+    flags: list[str] = run["flags"] or []
+    aside = [
+        ("control" in flags, "control"), ("preflight" in flags, "preflight"), (run["outcome"] == "invalidated", "invalidated"),
+        (run["phase"] != "done", "not_done"), (run["outcome"] == "cancelled", "cancelled"), ("assisted" in flags, "assisted"),
+        (cause == "stopped", "stopped"), (cause in OURS, "infrastructure"),
+    ]  # fmt: skip
+    for holds, why in aside:
+        if holds:
+            return None, why
+    for holds, why in (("no_deliverable" in flags, "no_deliverable"), (cause in LIMITS, "partial_after_limit")):
+        if holds and policies[why] not in ("as_graded", "grade"):
+            return (0.0, None) if policies[why] == "zero" else (None, why)
+    if run["outcome"] != "graded" or None in (run["score"], run["max_score"]):
+        return None, "abstained" if run["outcome"] == "abstained" else "ungraded"
+    return (run["score"] / run["max_score"], None) if run["max_score"] > 0 else (None, "no_points")
+
+
+def counting(x: Data, tables: Tables) -> Iterator[str]:
+    """Yield runs that the policies make something else of than table runs says."""
+    for run in tables["runs"] if len(x.header["evaluations"]) == 1 else []:
+        value, why = policy_of(run, x.policies)
+        if not same(run["counted"], value):
+            yield f"tables/runs.csv {run['run_id']}.counted: {run['counted']}, by the policies {value}"
+        if run["exclusion"] != why:
+            yield f"tables/runs.csv {run['run_id']}.exclusion: {run['exclusion']}, by the policies {why}"
+
+
+def same(said: Any, computed: Any) -> bool:
+    if computed is SKIPPED or said is computed:
+        return True
+    numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in (said, computed))
+    return math.isclose(said, computed, rel_tol=1e-9, abs_tol=1e-12) if numbers else said == computed
+
+
+def compare(table: Row, found: Row, key: Sequence[str]) -> Iterator[tuple[str, Any, Any]]:
+    """Yield (cell, said, computed) for everything that differs, and count what was looked at."""
+    name = table["name"]
+    yield f"{name}.n", table["n"], found["n"]
+    for why in sorted(set(table["excluded"]) | set(found["excluded"])):
+        yield f"{name}.excluded[{why}]", table["excluded"].get(why, 0), found["excluded"].get(why, 0)
+    said, computed = ({tuple(row[k] for k in key): row for row in rows} for rows in (table["rows"], found["rows"]))
+    yield f"{name}: number of rows", len(table["rows"]), len(found["rows"])
+    for place in sorted(set(said) | set(computed), key=str):
+        where = f"{name}[{', '.join(map(str, place))}]"
+        if place not in said or place not in computed:
+            yield where, "there" if place in said else "not there", "there" if place in computed else "not there"
+            continue
+        for column in said[place]:
+            yield f"{where}.{column}", said[place][column], computed[place].get(column, "no such figure")
+
+
+def verify(folder: Path) -> int:
+    """Print what was found; return the exit status."""
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    dictionary = json.loads((folder / "dictionary.json").read_text(encoding="utf-8"))
+    report = json.loads((folder / "report" / "report.json").read_text(encoding="utf-8"))
+    tables = {t["name"]: read_table(folder, t) for t in dictionary if (folder / "tables" / f"{t['name']}.csv").exists()}
+    wrong = [*digests(folder, manifest)]
+    print(f"digests: {len(manifest['files'])} files")
+    x = Data(tables, report)
+    wrong += counting(x, tables)
+    cells = skipped = 0
+    for table in report["tables"]:
+        if table["name"] not in FORMULAS:
+            print(f"not recomputed: {table['name']}")
+            continue
+        formula, key = FORMULAS[table["name"]]
+        for cell, said, computed in compare(table, formula(x, table), key):
+            cells, skipped = cells + 1, skipped + (computed is SKIPPED)
+            if not same(said, computed):
+                wrong.append(f"{cell}: the report says {said}, the tables make {computed}")
+    print(
+        f"figures: {cells - skipped} cells recomputed"
+        + (f", {skipped} ends of intervals skipped: no numpy" if skipped else "")
+    )
+    print(f"left out: {', '.join(f'{n} {why}' for why, n in manifest['exclusions'].items()) or 'no run'}")
+    for line in wrong:
+        print(f"DIFFERS {line}")
+    print("all that was checked agrees" if not wrong else f"{len(wrong)} differences")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    where = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent
+    if not (where / "manifest.json").is_file():
+        print(f"{where} is no export: it has no manifest.json")
+        sys.exit(2)
+    sys.exit(verify(where))
