@@ -96,10 +96,7 @@ def bradley_terry(preferences: Sequence[Preference], settings: EloSettings) -> E
     if np.isnan(elo).any():
         raise ValueError("some never lost to the rest, or never won: without smoothing their strength has no bound")
     intervals, used = _intervals(table, settings)
-    ratings = [
-        Rating(name, float(elo[p]), intervals[p], table.projects_of(p))
-        for p, name in enumerate(table.players)
-    ]
+    ratings = [Rating(name, float(elo[p]), intervals[p], table.projects_of(p)) for p, name in enumerate(table.players)]
     sums, counts = table.sums(ones)
     edges = {
         (table.players[a], table.players[b]): (float(sums[0, e] / counts[0, e]), int(counts[0, e]))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import comb, fsum
 
 import numpy as np
@@ -64,9 +65,9 @@ def permutation_test(steps: Sequence[float], seed: int, draws: int) -> float | N
         return None
     values = np.asarray(steps, dtype=np.float64)
     seen = abs(float(values.sum())) - NOTHING * len(steps)
-    if len(steps) < 31 and 2 ** len(steps) <= draws:
-        patterns = (np.arange(2 ** len(steps))[:, None] >> np.arange(len(steps))) & 1
-        return float((np.abs((1 - 2 * patterns) @ values) >= seen).mean())
+    if 2 ** len(steps) <= draws:
+        signs = np.array(list(product((1.0, -1.0), repeat=len(steps))))
+        return float((np.abs(signs @ values) >= seen).mean())
     generator = np.random.default_rng(seed)
     larger, left = 0, draws
     while left > 0:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class Checked:
     """One run."""
 
     tests: int
@@ -35,7 +35,7 @@ class Tally:
         return self.tests - self.passed
 
 
-def tally(results: Iterable[Tested]) -> Tally:
+def tally(results: Iterable[Checked]) -> Tally:
     """Return the figures of the Freelance paper, section 5: solved / attempted, passed / tests, histogram of wrong tests.
 
     Timeouts, crashes and missing programs are wrong tests here; why they were, is told apart by their causes. Numbers of tests

@@ -177,9 +177,16 @@ def by_task(runs: Sequence[Run], value: Callable[[Run], float | None]) -> dict[s
     return {task: fsum(found[task]) / len(found[task]) for task in sorted(found)}
 
 
-def decoded(text: str | None) -> Any:
-    """Return a JSON column's value; null stays null."""
-    return None if text is None else json.loads(text)
+def mapping(text: str | None) -> dict[str, Any]:
+    """Return a JSON column's map; empty for null, and for what is none."""
+    value = None if text is None else json.loads(text)
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def listing(text: str | None) -> list[str]:
+    """Return a JSON column's list of texts; empty for null, and for what is none."""
+    value = None if text is None else json.loads(text)
+    return [str(v) for v in cast("list[Any]", value)] if isinstance(value, list) else []
 
 
 def _records(tables: Tables, name: str, make: Callable[[dict[str, Any]], T]) -> list[T]:
@@ -203,11 +210,11 @@ def _agent(row: dict[str, Any]) -> Agent:
 
 def _task(row: dict[str, Any]) -> Task:
     names = ("task_id", "name", "item_key", "status", "check", "price_usd", "human_time_s")
-    return Task(**{name: row[name] for name in names}, facets=decoded(row["facets"]) or {})
+    return Task(**{name: row[name] for name in names}, facets=mapping(row["facets"]))
 
 
 _RUN = [name for name in Run.__dataclass_fields__ if name != "flags"]
 
 
 def _run(row: dict[str, Any]) -> Run:
-    return Run(**{name: row[name] for name in _RUN}, flags=frozenset(decoded(row["flags"]) or ()))
+    return Run(**{name: row[name] for name in _RUN}, flags=frozenset(listing(row["flags"])))

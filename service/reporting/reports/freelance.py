@@ -8,13 +8,13 @@ from service.domain.tasks import Strict
 from service.reporting.dollars import dollars
 from service.reporting.frames import Tables
 from service.reporting.reports import gradings
-from service.reporting.reports.data import Data, Run, decoded, gather
+from service.reporting.reports.data import Data, Run, gather, mapping
 from service.reporting.reports.gradings import Passed
 from service.reporting.reports.making import AGENT, WILSON, Row, bounds, count, fraction, options, table, usd
 from service.reporting.reports.overview import exclusions, failure_causes
 from service.reporting.reports.worth import earnings, value_over_time, works
 from service.reporting.success import wilson
-from service.reporting.test_cases import Tally, Tested, tally
+from service.reporting.test_cases import Checked, Tally, tally
 
 METHOD = "test_cases"
 
@@ -49,16 +49,16 @@ class _Tested:
         self._tests = _numbers(data, self._passed)
         self.untested = sum(self.of(run) is None for run in data.counted)
 
-    def of(self, run: Run) -> Tested | None:
+    def of(self, run: Run) -> Checked | None:
         """Return a run's tests; all are wrong of a run that counts 0 untested. Null where nobody knows how many there are."""
         own = self._passed.get(run.run_id)
         if own is not None and own.total:
             by_policy = run.value == 0 and run.fraction is not None and run.fraction > 0
-            return Tested(
+            return Checked(
                 own.total, own.total if by_policy else own.total - own.passed, self._certified.get(run.run_id)
             )
         most = self._tests.get(run.task_id)
-        return Tested(most, most) if most and run.value == 0 else None
+        return Checked(most, most) if most and run.value == 0 else None
 
     def tally(self, agent: str) -> Tally:
         return tally(t for run in self._data.by_agent[agent] if (t := self.of(run)) is not None)
@@ -169,5 +169,5 @@ def _numbers(data: Data, passed: Mapping[str, Passed]) -> dict[str, int]:
 
 def _certified(data: Data) -> dict[str, bool]:
     rows = gradings.standing(data).filter(gradings.of_method(METHOD)).select("run_id", "detail").iter_rows()
-    details = {run: decoded(detail) or {} for run, detail in rows}
+    details = {str(run): mapping(detail) for run, detail in rows}
     return {run: bool(detail["certified"]) for run, detail in details.items() if "certified" in detail}

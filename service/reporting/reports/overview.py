@@ -8,7 +8,7 @@ from service.reporting import causes, pass_at_k, success
 from service.reporting.frames import Tables
 from service.reporting.reports import gradings
 from service.reporting.reports.comparison import against_reference
-from service.reporting.reports.data import Data, Run, by_task, decoded, gather
+from service.reporting.reports.data import Data, Run, by_task, gather, mapping
 from service.reporting.reports.making import (
     AGENT,
     BOOTSTRAP,
@@ -132,7 +132,7 @@ def failure_causes(data: Data) -> ReportTable:
     failed = gradings.failed(data)
     said: dict[str, list[str]] = {agent: [] for agent in data.agents}
     for run_id, detail in failed.select("run_id", "detail").iter_rows():
-        cause = (decoded(detail) or {}).get("cause")
+        cause = mapping(detail).get("cause")
         if cause and run_id in runs:
             said[runs[run_id].agent_id].append(str(cause)[:100])
     rows: list[Row] = [

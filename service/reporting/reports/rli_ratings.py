@@ -1,8 +1,8 @@
 """What people's ratings say besides verdicts: why work was rejected, how long they took, how far they agree (RLI, section B)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, median
-from typing import Any, cast
+from typing import Any
 
 from service.domain.campaigns import PAIRWISE_S, PANEL_S, Form
 from service.domain.preferences import Choice, combined
@@ -10,7 +10,7 @@ from service.domain.ratings import Purpose
 from service.domain.reports import ReportColumn, ReportTable
 from service.reporting.agreement import hard_disagreement, no_failure_bound, pairwise_agreement, quantile
 from service.reporting.causes import tag_shares
-from service.reporting.reports.data import Data, decoded
+from service.reporting.reports.data import Data, listing
 from service.reporting.reports.making import AGENT, Row, count, fraction, seconds, table
 from service.reporting.reports.rli_options import RliOptions
 
@@ -38,10 +38,10 @@ def failure_tags(data: Data, given: Sequence[Rating]) -> ReportTable:
     rows: list[Row] = [
         {"agent": label, "tag": one.name, "ratings": one.count, "share": one.share}
         for label, part in parts
-        for one in tag_shares([cast("list[str]", decoded(r["tags"]) or []) for r in part])
+        for one in tag_shares([listing(r["tags"]) for r in part])
     ]
     columns = [AGENT, ReportColumn(name="tag", title="Tag"), count("ratings", "Ratings"), fraction("share", "Share")]
-    bare = sum(not decoded(r["tags"]) for r in rejected)
+    bare = sum(not listing(r["tags"]) for r in rejected)
     notes = [f"{bare} of the rejecting ratings carry no tag; they are in the denominator."] if bare else []
     method = "Share of rejecting ratings that carry the tag; one may carry several."
     return table(
@@ -188,7 +188,7 @@ def _checks(given: Sequence[Rating]) -> list[Row]:
     return rows
 
 
-def _by_item(rows: Sequence[Rating], label: Any) -> dict[str, list[Any]]:
+def _by_item(rows: Sequence[Rating], label: Callable[[Rating], Any]) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for row in rows:
         found.setdefault(row["item_id"], []).append(label(row))

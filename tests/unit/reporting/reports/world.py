@@ -25,14 +25,17 @@ class World:
         columns = {c.name: c for c in TABLES[table].columns}
         assert values.keys() <= columns.keys(), values.keys() - columns.keys()
         row = {name: None if c.null else ZEROS[c.type] for name, c in columns.items()} | values
-        row = {n: json.dumps(v) if columns[n].type is Type.JSON and not isinstance(v, str | None) else v for n, v in row.items()}
+        row = {
+            n: json.dumps(v) if columns[n].type is Type.JSON and not isinstance(v, str | None) else v
+            for n, v in row.items()
+        }
         self.rows[table].append(row)
         return row
 
     def agent(self, name: str, *, scaffold: str = "loop", model: str = "m", **values: Any) -> None:
         released = date(2026, 1, 1)
-        plain = {"vendor": "v", "released_on": released, "effort": None}
-        self.add("agents", agent_id=name, label=name, scaffold=f"{scaffold}@1", model=model, **(plain | values))
+        plain = {"label": name, "vendor": "v", "released_on": released, "effort": None}
+        self.add("agents", agent_id=name, scaffold=f"{scaffold}@1", model=model, **(plain | values))
 
     def task(self, name: str, facets: Mapping[str, Any] | None = None, **values: Any) -> None:
         plain = {"item_key": name, "status": "ok", "check": "ok"}
@@ -40,7 +43,7 @@ class World:
 
     def run(self, agent: str, task: str, counted: float | None, *, most: float = 1.0, **values: Any) -> str:
         n = len(self.rows["runs"])
-        plain = {
+        plain: dict[str, Any] = {
             "run_id": f"run_{n:05}",
             "evaluation_id": "eval_1",
             "sample": 1,
@@ -83,7 +86,7 @@ class World:
 
 def header(policies: Policies | None = None, groupings: Sequence[Grouping] = (), **values: Any) -> ReportHeader:
     settings = values.pop("settings", None) or ReportSettings()
-    plain = {
+    plain: dict[str, Any] = {
         "title": "T",
         "benchmark": "b@1",
         "evaluations": ["eval_1"],
