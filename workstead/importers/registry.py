@@ -9,6 +9,7 @@ from workstead.importers.contract import Importer
 IMPORTERS = {
     "freelance": "workstead.importers.freelance.importer:FreelanceImporter",
     "gdpval": "workstead.importers.gdpval.importer:GdpvalImporter",
+    "harbor": "workstead.importers.harbor.importer:HarborImporter",
     "jobbench": "workstead.importers.jobbench.importer:JobBenchImporter",
     "payworthy": "workstead.importers.payworthy.importer:PayWorthyImporter",
     "rli": "workstead.importers.rli.importer:RliImporter",

@@ -2,6 +2,9 @@
 
 No agent runs: the command is ``true``. A solution file that names a collect root (``solution/output/a.csv`` where
 ``output`` is collected) lands there; any other lands below ``output``. Nothing else hidden enters the sandbox.
+
+A solution that is a program, ``solution/solve.sh`` as imported task directories have it, is run in its place, with the
+files below ``solution/`` beside it where nothing is collected.
 """
 
 from service.domain.agents import AgentSpec, Driver, ScaffoldManifest
@@ -12,6 +15,8 @@ from service.scaffolds.contract import AgentReport, LineParser, Plan, PlanContex
 from service.scaffolds.environment import base_environment, refuse_command_fields
 
 SOLUTION = "solution/"
+PROGRAM = "solution/solve.sh"
+PLACE = ".home/solution"
 
 
 class OracleScaffold:
@@ -25,6 +30,10 @@ class OracleScaffold:
         hidden = [f for f in task.hidden if f.path.startswith(SOLUTION)]
         if not hidden:
             raise Invalid("no_reference_solution", f"the task has no hidden file below {SOLUTION}")
+        if any(f.path == PROGRAM for f in hidden):
+            beside = [PlannedFile(f"{PLACE}/{f.path.removeprefix(SOLUTION)}", f.sha256) for f in hidden]
+            argv = ["/bin/bash", f"{context.workspace}/{PLACE}/solve.sh"]
+            return Plan(argv=argv, env=base_environment(context), files=beside, reference_solution=True)
         files = [PlannedFile(_target(f.path.removeprefix(SOLUTION), task.collect), f.sha256) for f in hidden]
         return Plan(argv=["/bin/true"], env=base_environment(context), files=files, reference_solution=True)
 

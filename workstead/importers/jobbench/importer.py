@@ -18,7 +18,7 @@ from workstead.importers.jobbench.making import TaskMaker
 from workstead.importers.jobbench.pins import Pins, read_pins
 from workstead.importers.jobbench.rows import RowReader, find_tables
 from workstead.importers.jobbench.settings import NAME, POLICIES, VERSION, Settings
-from workstead.importers.settings import head_fields, parse_settings, settings_help
+from workstead.importers.settings import parse_settings, settings_help
 
 Read = Callable[[Contents], list[Draft]]
 
@@ -35,7 +35,7 @@ class JobBenchImporter:
         mapping = read_categories(settings.categories)
         pins = read_pins(settings.pins, settings.revision)
         settings = settings.model_copy(update={"revision": settings.revision or pins.revision})
-        maker = TaskMaker(settings, mapping, head_fields(settings)["deny_list"])
+        maker = TaskMaker(settings, mapping)
         notes: list[str] = []
         read = _reader(source, settings, maker, pins, notes, options)
         made, contents = Contents.new()

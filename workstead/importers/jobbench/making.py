@@ -8,6 +8,7 @@ from workstead.importers.drafts import Draft
 from workstead.importers.jobbench.instruction import INSTRUCTION, missing_files
 from workstead.importers.jobbench.rubrics import FILE as RUBRICS
 from workstead.importers.jobbench.settings import LIMITS, NAME, Settings
+from workstead.importers.settings import network_fields
 
 FOLDER, INSTRUCTIONS, CARD = "task_folder", "TASK_INSTRUCTIONS.txt", "task_card.md"
 
@@ -28,10 +29,10 @@ class Found:
 
 
 class TaskMaker:
-    def __init__(self, settings: Settings, mapping: Mapping[str, str], deny_list: list[str]) -> None:
-        """``mapping``: occupation → category. Raises InvalidInput for a deny list that no sandbox could heed."""
+    def __init__(self, settings: Settings, mapping: Mapping[str, str]) -> None:
+        """``mapping``: occupation → category. Raises InvalidInput for a deny list that no sandbox could heed, OSError."""
         self._settings, self._mapping = settings, mapping
-        self._reach = settings.reach(deny_list)
+        self._reach = network_fields(settings.network, settings)
 
     def task(self, found: Found, draft: Draft) -> dict[str, Any]:
         """Return the task, and remark on the draft what is worth knowing of it."""

@@ -1,13 +1,11 @@
 """What a user may say about JobBench, and what its tasks have in common."""
 
-import re
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field
 
 from workstead.importers.settings import CommonSettings
-from workstead.task_dir import InvalidInput
 
 NAME, VERSION = "jobbench", "2"
 MADE = "rubrics.json"
@@ -15,7 +13,6 @@ MADE = "rubrics.json"
 LIMITS: dict[str, float] = {"wall_clock_s": 3600.0, "cpus": 4.0, "memory_bytes": 8 << 30, "disk_bytes": 20 << 30}
 POLICIES = {"no_deliverable": "zero", "partial_after_limit": "grade", "clock": "wall", "missing": "zero"}
 GRADER_WANTED = {"grader_wanted": "rubric_chain"}
-_HOST = re.compile(r"(\*\.)?[a-z0-9]([a-z0-9-]{0,62})(\.[a-z0-9]([a-z0-9-]{0,62}))*\Z")
 
 
 class Settings(CommonSettings):
@@ -39,12 +36,3 @@ class Settings(CommonSettings):
         if self.judge is None:
             return []
         return [{"method": "rubric_chain", "settings": {"rubrics": MADE, "judges": [{"model": self.judge}]}}]
-
-    def reach(self, deny_list: list[str]) -> dict[str, Any]:
-        """Return a task's network and the hosts that it denies. Raises InvalidInput for what is no host's name."""
-        if self.network == "none":
-            return {}
-        hosts = [host.lower() for host in deny_list]
-        if bad := [host for host in hosts if not _HOST.match(host)]:
-            raise InvalidInput(Path(str(self.deny)), [f"not a host name, nor '*.' and one: {host!r}" for host in bad])
-        return {"network": "web", "deny_hosts": list(dict.fromkeys(hosts))}

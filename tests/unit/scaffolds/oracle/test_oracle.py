@@ -28,6 +28,14 @@ def test_other_collect_roots_are_targets_too() -> None:
     assert [f.path for f in plan.files] == ["app/x", "output/y"]
 
 
+def test_a_solution_that_is_a_program_is_run_where_nothing_is_collected() -> None:
+    hidden = [ref("answers.json", "b"), ref("solution/solve.sh"), ref("solution/lib/x.py")]
+    plan = OracleScaffold().plan(task(hidden=hidden), AGENT, MANIFEST, CONTEXT)
+    assert plan.argv == ["/bin/bash", f"{CONTEXT.workspace}/.home/solution/solve.sh"]
+    assert [f.path for f in plan.files] == [".home/solution/solve.sh", ".home/solution/lib/x.py"]
+    assert plan.reference_solution
+
+
 def test_a_task_without_a_solution_is_refused() -> None:
     with pytest.raises(Invalid) as caught:
         OracleScaffold().plan(task(hidden=[ref("answers.json")]), AGENT, MANIFEST, CONTEXT)

@@ -283,7 +283,7 @@ def test_the_web_without_the_hosts_of_the_deny_list(tmp_path: Path) -> None:
     assert task is not None
     assert (task.network, task.deny_hosts) == ("none", [])
     deny.write_text("answers.example.test:443\n")
-    with pytest.raises(InvalidInput, match="not a host name"):
+    with pytest.raises(InvalidInput, match="is no name of a host"):
         read("jobbench", tmp_path / "set", deny=deny)
 
 

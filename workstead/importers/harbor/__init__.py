@@ -1,0 +1,1 @@
+"""Task directories of Harbor and Terminal-Bench: an instruction, an image to build, a verifier and a solution."""
