@@ -29,7 +29,9 @@ NAMES = (
     "grade.decided",
 )
 """On the path of a run."""
-OF_OPERATIONS = ("import.batch_made", "client_facts.asked", "film.made", "controls.made", "operation.done")
+OF_OPERATIONS = (
+    "import.batch_made", "client_facts.asked", "film.made", "controls.made", "preflight.tried", "operation.done",
+)  # fmt: skip
 OF_LOOPS = ("loop.acted", "loop.recorded", "client_message.answered", "desktop.performed")
 ORDER_FILE = "crash-point"
 MAX_STILL_S = 30.0

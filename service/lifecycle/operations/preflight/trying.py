@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from service.domain.errors import Expected, NotFound
-from service.domain.events import EventType
+from service.domain.events import Event, EventType
 from service.domain.policies import RunBudget
 from service.domain.run_states import Flag, Phase, StopMode
 from service.lifecycle.operations.contract import Job, OperationContext
@@ -34,6 +34,8 @@ _PATIENCE_S = 20.0
 """At the gateway, for a provider that is away: what the model answers was asked before."""
 _TAIL_CHARS = 1000
 _REQUESTS = 200
+_EVENTS = 200
+_SAYING = (EventType.OUTPUT, EventType.AGENT_WARNING, EventType.AGENT_FINAL)
 
 
 class Tries:
@@ -137,6 +139,13 @@ async def _made(tx: Tx, job: Job) -> Sequence[RunRow]:
 
 async def _problem(tx: Tx, *, run: RunRow) -> str:
     requests = await model_requests.list_for_run(tx, run.id, 0, _REQUESTS)
-    output = await events.read(tx, run.id, max(0, run.last_seq - 200), 200, [EventType.OUTPUT])
-    said = "".join(str(event.payload.get("text", "")) for event in output)[-_TAIL_CHARS:]
+    last = await events.read(tx, run.id, max(0, run.last_seq - _EVENTS), _EVENTS, _SAYING)
+    said = "".join(_words(event) for event in last)[-_TAIL_CHARS:]
     return problem(run, requests, said)
+
+
+def _words(event: Event) -> str:
+    if event.type == EventType.OUTPUT:
+        return str(event.payload.get("text", ""))
+    parts = [str(event.payload[name]) for name in ("reason", "text") if event.payload.get(name)]
+    return f"{': '.join(parts)}\n"
