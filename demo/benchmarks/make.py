@@ -25,6 +25,7 @@ def make(target: Path) -> Path:
     works.make_rli(target / "rli")
     works.make_payworthy(target / "payworthy")
     works.make_scaffolds(target / "scaffolds")
+    works.make_models(target / "models.toml")
     return target
 
 

@@ -4,11 +4,13 @@ import json
 import shutil
 from pathlib import Path
 
-from demo.benchmarks.works import payworthy, rli
+from demo.benchmarks.works import opinions, payworthy, rli
 
 HERE = Path(__file__).resolve().parent
 SETS = HERE.parent
 VARIANTS = ("right", "partial", "wrong", "hostile", "broken", "nothing", "crash")
+ABSENT = ("__init__.py", "make.py", "opinions.py")
+"""Not in the solver's kit."""
 PACKAGE = "demo/benchmarks/works"
 
 
@@ -30,6 +32,11 @@ def make_payworthy(root: Path) -> None:
             write(folder, {"facts.md": payworthy.facts(job).encode()})
 
 
+def make_models(path: Path) -> None:
+    """Write the scenarios of judges and forecasters, for ``workstead scripted-provider --scenarios``."""
+    path.write_text(opinions.scenarios(payworthy.read_jobs(SETS / "payworthy/postings.toml")), encoding="utf-8")
+
+
 def write(folder: Path, files: rli.Files) -> None:
     """Write files below ``folder``; where there are none it is not made."""
     for name, data in files.items():
@@ -46,7 +53,7 @@ def make_scaffolds(folder: Path) -> None:
         shutil.copyfile(path, kit / path.name)
     jobs = payworthy.read_jobs(SETS / "payworthy/postings.toml")
     (kit / payworthy.JOBS).write_text(payworthy.kit_jobs(jobs), encoding="utf-8")
-    names = sorted(path.name for path in kit.iterdir() if path.name not in ("make.py", "__init__.py"))
+    names = sorted(path.name for path in kit.iterdir() if path.name not in ABSENT)
     for variant in VARIANTS:
         manifest = {
             "name": f"works-{variant}",

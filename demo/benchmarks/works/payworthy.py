@@ -54,6 +54,11 @@ class Job:
         return hashlib.sha256(f"{self.title}\n{self.want}".encode()).hexdigest()[:24]
 
     @property
+    def mark(self) -> str:
+        """The end of a good work: neither the posting nor a worse work has it."""
+        return self.work.splitlines()[-1][-28:]
+
+    @property
     def tools(self) -> bool:
         """Whether the tool agent has it too: every fourth job, with a client who can be asked."""
         return self.n % 4 == 1

@@ -75,7 +75,7 @@ def test_no_posting_tells_what_its_client_keeps_or_what_would_be_paid(made: Path
         assert "What matters most to you" not in told[job.item_id]
 
 
-@pytest.mark.parametrize("variant", make.VARIANTS)
+@pytest.mark.parametrize("variant", ["right", "hostile", "nothing", "crash"])
 def test_the_solver_as_a_sandbox_starts_it(made: Path, tmp_path: Path, variant: str) -> None:
     manifest = json.loads((made / f"scaffolds/works-{variant}.json").read_text())
     kit = tmp_path / "kit"
