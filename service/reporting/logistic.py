@@ -61,7 +61,7 @@ def fit(given: Floats, labels: Bools, ridge: float = 0.0) -> Fit:
 def _step(x: Floats, y: Floats, beta: Floats, penalty: Floats) -> Floats:
     p = _probability(x @ beta)
     slope = x.T @ (y - p) - penalty * beta
-    return np.linalg.lstsq(_information(x, p) + np.diag(penalty), slope, rcond=None)[0]
+    return np.asarray(np.linalg.lstsq(_information(x, p) + np.diag(penalty), slope, rcond=None)[0], dtype=np.float64)
 
 
 def _moved(x: Floats, y: Floats, beta: Floats, penalty: Floats, step: Floats, loss: float) -> tuple[Floats, float]:

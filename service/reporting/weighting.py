@@ -27,7 +27,7 @@ def weighted_rate(
     mine = worth[known]
     won = mine * labels[known]
     value = plain(float(ratio(won.sum(keepdims=True), mine.sum(keepdims=True))[0]))
-    within = None if groups is None else [groups[place] for place in known]
+    within = None if groups is None else [groups[place] for place in known.tolist()]
     found = [ratio(piece @ won, piece @ mine) for piece in weights(len(known), draws, seed, within)]
     return Estimate(len(known), value, interval(np.concatenate(found)) if found else None)
 
@@ -54,10 +54,10 @@ def reweighted_rate(
     left = sum(share for name, share in shares.items() if name in present)
     per_job = np.zeros(len(labels))
     for mine in members_of(groups):
-        share = shares.get(groups[mine[0]], 0.0)
+        share = shares.get(groups[int(mine[0])], 0.0)
         per_job[mine] = share / left / len(mine) if left > 0 else 0.0
     counted = np.flatnonzero(per_job)
-    found = weighted_rate(labels[counted], per_job[counted], seed, draws, [groups[place] for place in counted])
+    found = weighted_rate(labels[counted], per_job[counted], seed, draws, [groups[place] for place in counted.tolist()])
     return Reweighted(found, missing)
 
 
@@ -72,7 +72,7 @@ def interaction(
     if not base.shape == other.shape == special.shape:
         raise ValueError("the three are not of the same jobs")
     steps = other.astype(np.float64) - base
-    kinds = [special.astype(np.float64), 1.0 - special]
+    kinds: list[Floats] = [special.astype(np.float64), (~special).astype(np.float64)]
     names = ["special" if one else "rest" for one in special]
     whole = np.ones((1, len(steps)))
     pieces = [_gains(piece, steps, kinds) for piece in weights(len(steps), draws, seed, names)]

@@ -1,6 +1,7 @@
 """PayWorthy's tables of forecasts: AUC, claims, calibration, prompts, top-k, how they were asked for (Fig. 2, 5, 9; Table 14)."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 import numpy as np
 import polars as pl
@@ -9,7 +10,7 @@ from service.domain.reports import ReportColumn, ReportTable
 from service.reporting.calibration import CLIP, PLATT_FITTED, PLATT_SPLITS, claim, platt
 from service.reporting.forecast_auc import Estimate, drawn_aucs, on_common
 from service.reporting.ranking import BAND_DRAWS, TIE_DRAWS, top, within_auc
-from service.reporting.reports.data import Data, decoded
+from service.reporting.reports.data import Data, mapping
 from service.reporting.reports.making import AGENT, Row, bounds, count, fraction, table, usd
 from service.reporting.reports.payworthy_jobs import DRAWS, Forecasts, PayWorthyOptions
 from service.reporting.reports.payworthy_work import JOBS
@@ -77,7 +78,7 @@ def _forecaster(one: Forecasts, who: str, prompt: str, auc: Estimate, p: np.ndar
     mine = one.rows.filter((pl.col("forecaster") == who) & (pl.col("prompt") == prompt) & (pl.col("state") == "ok"))
     before = mine["made_before_attempt"]
     return _row(one, who, prompt, auc) | {
-        "within_auc": within_auc(labels, said, [groups[place] for place in known]),
+        "within_auc": within_auc(labels, said, [groups[place] for place in known.tolist()]),
         "claim": found.mean.value, **bounds("claim", found.mean.interval), "rate": found.rate,
         "overclaim": found.overclaim.value, **bounds("overclaim", found.overclaim.interval),
         "ece": found.ece.value, **bounds("ece", found.ece.interval),
@@ -232,17 +233,17 @@ def protocol(data: Data, forecasts: Sequence[Forecasts]) -> ReportTable:
 
 def _protocol(agent: str, who: str, prompt: str, part: pl.DataFrame) -> Row:
     states = {state: part.filter(pl.col("state") == state).height for state in ("ok", "excluded", "failed")}
-    usage = [decoded(text) or {} for text in part["usage"].to_list()]
+    usage: list[dict[str, int]] = [mapping(text) for text in part["usage"].to_list()]
     asked = part.filter(pl.col("asks") > 0)
     unknown = asked.height == 0 or asked["cost_usd"].null_count() > 0
-    times = part["made_at"]
+    times: list[datetime] = sorted(part["made_at"].to_list())
     return {
         "agent": agent, "forecaster": who, "prompt": prompt, "model": _names(part["model"]),
         "reported": _names(part["reported_model"]), "source": _names(part["source"]), **states,
         "asked_again": part.filter(pl.col("asks") > 1).height, "template": _names(part["template_sha256"]),
-        "first": times.min().isoformat() if times.len() else None, "last": times.max().isoformat() if times.len() else None,
-        "input_tokens": sum(int(u.get(name, 0)) for u in usage for name in ("input_tokens", "cached_input_tokens", "cache_write_tokens")),
-        "output_tokens": sum(int(u.get("output_tokens", 0)) for u in usage),
+        "first": times[0].isoformat(), "last": times[-1].isoformat(),
+        "input_tokens": sum(u.get(name, 0) for u in usage for name in ("input_tokens", "cached_input_tokens", "cache_write_tokens")),
+        "output_tokens": sum(u.get("output_tokens", 0) for u in usage),
         "cost_usd": None if unknown else float(asked["cost_usd"].sum()),
     }  # fmt: skip
 

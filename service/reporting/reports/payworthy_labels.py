@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,7 @@ from service.reporting.drawing import Bools, Floats
 from service.reporting.forecast_auc import Estimate, drawn_aucs, on_common
 from service.reporting.ranking import auc
 from service.reporting.reports import gradings
-from service.reporting.reports.data import Data, decoded
+from service.reporting.reports.data import Data, mapping
 from service.reporting.reports.making import AGENT, Row, bounds, count, fraction, table
 from service.reporting.reports.payworthy_forecasts import left_of
 from service.reporting.reports.payworthy_jobs import DRAWS, UNKNOWN, Forecasts, Jobs, PayWorthyOptions
@@ -50,8 +51,9 @@ def labels_of(data: Data, jobs: Jobs) -> Labels:
     details = _details(data, runs)
     by_judge: defaultdict[str, dict[str, bool]] = defaultdict(dict)
     for run, detail in details.items():
-        for said in detail.get("judges") or ():
-            value = (said.get("fields") or {}).get("pay_worthy")
+        judges: list[dict[str, Any]] = detail.get("judges") or []
+        for said in judges:
+            value = said["fields"]["pay_worthy"]
             if value is not None:
                 by_judge[f"judge {said['judge']}"][run] = value
     if len(by_judge) > 1:
@@ -299,9 +301,9 @@ def _family(key: str, options: PayWorthyOptions) -> str | None:
     return options.families.get(key) or options.families.get(key.partition("#")[0])
 
 
-def _details(data: Data, runs: set[str]) -> dict[str, dict[str, object]]:
+def _details(data: Data, runs: set[str]) -> dict[str, dict[str, Any]]:
     mine = gradings.standing(data).filter(gradings.of_method(METHOD))
-    return {run: decoded(text) or {} for run, text in mine.select("run_id", "detail").iter_rows() if run in runs}
+    return {run: mapping(text) for run, text in mine.select("run_id", "detail").iter_rows() if run in runs}
 
 
 def _under(data: Data, plan: str, runs: set[str]) -> dict[str, bool]:

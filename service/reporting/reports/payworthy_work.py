@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,7 +13,7 @@ from service.reporting import ceiling
 from service.reporting.agreement import cohen_kappa
 from service.reporting.drawing import Bools
 from service.reporting.reports import gradings
-from service.reporting.reports.data import Data, decoded
+from service.reporting.reports.data import Data, mapping
 from service.reporting.reports.making import AGENT, Row, bounds, count, fraction, table
 from service.reporting.reports.payworthy_jobs import DRAWS, Jobs, PayWorthyOptions
 from service.reporting.weighting import interaction, rate, reweighted_rate, weighted_rate
@@ -76,11 +77,11 @@ def panel_rows(data: Data) -> pl.DataFrame:
     """Return ``run_id, criterion, value`` of the panel's fields: value is what the judges said, also of ``fabricated``."""
     mine = gradings.standing(data).filter(gradings.of_method(METHOD)).select("grading_id")
     rows = data.tables["criteria"].join(mine, on="grading_id", how="semi")
-    found = [
-        (run, name, detail["value"])
-        for run, name, text in rows.select("run_id", "criterion", "detail").iter_rows()
-        if name in FIELDS and (detail := decoded(text) or {}).get("value") is not None
-    ]
+    found: list[tuple[str, str, bool]] = []
+    for run, name, text in rows.select("run_id", "criterion", "detail").iter_rows():
+        detail: dict[str, Any] = mapping(text)
+        if name in FIELDS and detail.get("value") is not None:
+            found.append((run, name, detail["value"]))
     return pl.DataFrame(found, schema={"run_id": pl.String, "criterion": pl.String, "value": pl.Boolean}, orient="row")
 
 
@@ -120,11 +121,11 @@ def criteria(data: Data, jobs: Sequence[Jobs]) -> ReportTable:
 def causes(data: Data, jobs: Sequence[Jobs]) -> ReportTable:
     """Return the paper's Fig. 4b: why work was rejected."""
     mine = gradings.standing(data).filter(gradings.of_method(METHOD))
-    details = {run: decoded(text) or {} for run, text in mine.select("run_id", "detail").iter_rows()}
+    details = {run: mapping(text) for run, text in mine.select("run_id", "detail").iter_rows()}
     rows: list[Row] = []
     rejected_of_all = 0
     for one in jobs:
-        rejected = [details.get(run.run_id, {}) for run in one.runs if not run.solved]
+        rejected: list[dict[str, Any]] = [details.get(run.run_id, {}) for run in one.runs if not run.solved]
         rejected_of_all += len(rejected)
         found = Counter((str(d.get("cause") or "unlabeled"), str(d.get("label") or "unlabeled")) for d in rejected)
         rows += [
