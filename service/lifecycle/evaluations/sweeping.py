@@ -8,7 +8,7 @@ from service.domain.stop_rules import Broken, decide
 from service.lifecycle.evaluations.control import note_hold
 from service.lifecycle.evaluations.spending import look_at_evaluation, look_at_project
 from service.store.database import Database, Tx
-from service.store.evaluations import control, evaluations, rules, watching
+from service.store.evaluations import control, evaluations, preflights, rules, watching
 from service.store.rows_evaluations import ListedEvaluation
 
 WATCHDOG = "watchdog"
@@ -29,6 +29,10 @@ class Memory:
 
 async def sweep(db: Database, memory: Memory) -> None:
     """Look at all evaluations that are under way. Raises Unavailable; what is not done then is done the next time."""
+    async with db.transaction() as tx:
+        abandoned = await preflights.abandon(tx)
+    for evaluation_id in abandoned:
+        log.warning("preflight_abandoned", evaluation=evaluation_id)
     async with db.reading() as tx:
         found, budgeted = await watching.under_way(tx), await watching.with_budget(tx)
     for row in found:

@@ -16,6 +16,7 @@ from service.domain.operations import OperationState
 from service.domain.run_states import Flag, Phase
 from service.lifecycle.evaluations import starting
 from service.lifecycle.evaluations.drafting import draw_up
+from service.lifecycle.evaluations.sweeping import Memory, sweep
 from service.lifecycle.operations.contract import OperationContext
 from service.lifecycle.operations.perform import perform
 from service.lifecycle.operations.preflight.task import NAME
@@ -25,7 +26,7 @@ from service.lifecycle.queue import claim
 from service.lifecycle.report import report
 from service.models.scripted.scenario import Scenario
 from service.store import agents, operations, runs, tasks
-from service.store.evaluations import evaluations, preflights
+from service.store.evaluations import evaluations
 from service.store.rows import OperationRow, RunFilter, RunRow
 from service.store.rows_evaluations import EvaluationRow
 from tests.integration.lifecycle.loops import Workshop
@@ -248,8 +249,7 @@ async def test_an_operation_that_ended_unheard_makes_it_a_draft_again(lead: Lead
     other, going_on = await lead.begin([agent])
     async with lead.stage.db.transaction() as tx:
         await operations.request_cancel(tx, lead.stage.project.id, operation.id)  # nobody has begun it: it ends at once
-        assert await preflights.abandon(tx) == [row.id]
-        assert await preflights.abandon(tx) == []
+    await sweep(lead.stage.db, Memory())
     found = await lead.row(row.id)
     assert found.state is EvaluationState.DRAFT
     assert found.preflight is not None

@@ -126,7 +126,7 @@ class TestBenchmark:
         assert json.loads(result.stdout)["state"] == "done"
 
     def test_a_preflight_that_failed_is_exit_code_1_with_the_providers_words(self, server: Server) -> None:
-        found = {
+        found: dict[str, Any] = {
             "ok": False,
             "agents": {
                 "agt_1": {
