@@ -93,12 +93,13 @@ def _choice(one: Combination) -> AgentChoice:
 
 
 def _refuse_repeated(choices: Sequence[AgentChoice]) -> None:
-    seen: dict[str, AgentChoice] = {}
+    seen: set[str] = set()
     repeated: list[str] = []
     for choice in choices:
-        parts = [choice.agent, choice.scaffold, choice.model, choice.settings]
-        if seen.setdefault(canonical_digest(parts), choice) is not choice:
+        digest = canonical_digest([choice.agent, choice.scaffold, choice.model, choice.settings])
+        if digest in seen:
             repeated.append(name_of(choice))
+        seen.add(digest)
     if repeated:
         detail = f"{repeated[0]} is there twice; several runs of one agent are its samples"
         raise Invalid("duplicate_agents", detail, agents=repeated[:100])
