@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from workstead.importers.mapping import find
-from workstead.importers.untrusted import MAX_JSON_BYTES, parse_elements, parse_json
+from workstead.importers.untrusted import MAX_JSON_BYTES, Broken, parse_json, read_elements, read_json
 from workstead.task_dir import InvalidInput
 
 MAX_ROWS = 20_000
@@ -61,19 +61,11 @@ def _numbered(path: Path, rows: Iterator[tuple[Values | None, str]]) -> Iterator
 
 
 def _json(path: Path, pointer: str) -> Iterator[tuple[Values | None, str]]:
-    data, broken = path.read_bytes(), ""
-    try:
-        value = parse_json(data)
-    except (ValueError, RecursionError) as error:
-        broken = str(error)
-        # A file that was cut short has whole rows before the cut.
-        value = parse_elements(data) if not pointer else None
+    value = read_json(path) if pointer else read_elements(path)
     rows = find(value, pointer) if pointer else value
-    if not isinstance(rows, list) or (broken and not rows):
-        raise InvalidInput(path, [f"is not JSON: {broken}" if broken else f"has no list at {pointer or 'its top'}"])
+    if not isinstance(rows, list):
+        raise InvalidInput(path, [f"has no list at {pointer or 'its top'}"])
     yield from (_object(row) for row in cast("list[Any]", rows))
-    if broken:
-        yield None, f"the file is not JSON from here on: {broken}"
 
 
 def _jsonl(path: Path, _pointer: str) -> Iterator[tuple[Values | None, str]]:
@@ -99,6 +91,8 @@ def _parsed(line: bytes) -> tuple[Values | None, str]:
 
 
 def _object(value: Any) -> tuple[Values | None, str]:
+    if isinstance(value, Broken):
+        return None, f"is not JSON: {value.why}"
     return (cast("Values", value), "") if isinstance(value, dict) else (None, "is no object")
 
 

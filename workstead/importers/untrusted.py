@@ -6,6 +6,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
@@ -14,6 +15,7 @@ from workstead.task_dir import InvalidInput
 
 MAX_JSON_BYTES = 256 << 20
 MAX_DIGITS = 30
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},]', re.DOTALL)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -51,20 +53,61 @@ def parse_json(data: bytes) -> Any:
     return json.loads(text, parse_constant=_constant, parse_int=_int, parse_float=_decimal)
 
 
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """Stands where an element of an array is not JSON."""
+
+    why: str
+
+
+def read_elements(path: Path, limit: int = MAX_JSON_BYTES) -> Any:
+    """Read JSON as :func:`read_json` does; of an array that is not JSON to its end, what can be read of its elements.
+
+    Raises InvalidInput, OSError.
+    """
+    try:
+        return read_json(path, limit)
+    except InvalidInput as error:
+        with path.open("rb") as file:
+            found = parse_elements(file.read(limit + 1)) if path.stat().st_size <= limit else []
+        if any(not isinstance(element, Broken) for element in found):
+            return found
+        raise error from None
+
+
 def parse_elements(data: bytes) -> list[Any]:
-    """Return the whole elements at the start of an array that is not JSON to its end; none where there is no array."""
-    text = data.decode("utf-8-sig", "replace")
+    """Return the elements of an array, each that is not JSON as :class:`Broken`; none where there is no array.
+
+    What is not UTF-8 stays visible as a lone surrogate.
+    """
+    text = data.decode("utf-8-sig", "surrogateescape")
     decoder = json.JSONDecoder(parse_constant=_constant, parse_int=_int, parse_float=_decimal)
     found: list[Any] = []
     at = _past(text, 0)
     while at < len(text) and text[at] == ("," if found else "["):
+        start = _past(text, at + 1)
         try:
-            element, at = decoder.raw_decode(text, _past(text, at + 1))
-        except (ValueError, RecursionError):
-            break
+            element, at = decoder.raw_decode(text, start)
+            at = _past(text, at)
+            if text[at : at + 1] not in (",", "]"):
+                raise ValueError("neither another element nor the array's end follows")
+        except (ValueError, RecursionError) as error:
+            element, at = Broken(str(error)), _end(text, start)
         found.append(element)
-        at = _past(text, at)
     return found
+
+
+def _end(text: str, at: int) -> int:
+    """Return where the element that begins at ``at`` ends, as far as brackets and quotes tell."""
+    depth = 0
+    for token in _TOKEN.finditer(text, at):
+        if token[0] in ("[", "{"):
+            depth += 1
+        elif depth and token[0] in ("]", "}"):
+            depth -= 1
+        elif not depth and token[0] in ("]", "}", ","):
+            return token.start()
+    return len(text)
 
 
 def _past(text: str, at: int) -> int:

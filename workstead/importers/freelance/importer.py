@@ -16,7 +16,7 @@ from workstead.importers.freelance.review import read_disputed, read_rules
 from workstead.importers.freelance.shapes import Answers, Program, shape_of
 from workstead.importers.freelance.tasks import Reviewed, Settings, TaskMaker, gold_is_a_choice
 from workstead.importers.settings import parse_settings, settings_help
-from workstead.importers.untrusted import absurdities, read_json, unstorable
+from workstead.importers.untrusted import Broken, absurdities, read_elements, unstorable
 from workstead.task_dir import InvalidInput
 
 NAME, VERSION = "freelance", "1"
@@ -68,6 +68,9 @@ class Reader:
 
     def _draft(self, index: int, value: Any) -> Draft:
         draft = Draft(_key(index, value))
+        if isinstance(value, Broken):
+            draft.quarantine("not_json", "", value.why)
+            return draft
         for where in list(absurdities(value))[:MAX_TOLD]:
             draft.quarantine("not_finite", where, "Infinity, or a number of absurd length")
         if unstorable(value):
@@ -115,7 +118,7 @@ class Reader:
 def _items(source: Path) -> list[Any]:
     if not source.is_file():
         raise InvalidInput(source, ["is not a file; expected the JSON array of items"])
-    value = read_json(source)
+    value = read_elements(source)
     if not isinstance(value, list):
         raise InvalidInput(source, ["is not an array of items"])
     items = cast("list[Any]", value)
