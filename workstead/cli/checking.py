@@ -16,6 +16,8 @@ from workstead.task_dir import Bundle
 
 LABEL = "benchmark_check"
 CHUNK = 1_000
+PEOPLE = "human_panel"
+"""The grading method whose verdicts take days."""
 SCAFFOLDS = {kind: Bundle({"name": f"check-{kind}", "version": "1", "kind": kind}) for kind in ("oracle", "nop")}
 
 
@@ -76,9 +78,13 @@ def read(item: BenchmarkItem, task_id: str, manifest: Mapping[str, Any]) -> Chec
             found.suspicions.append(str(problem.get("detail")))
     for name in missing_paths(manifest):
         found.suspicions.append(f"the instruction names /workspace/{name}, which is not there")
-    if not manifest.get("graders"):
+    methods = [grader.get("method") for grader in manifest.get("graders", [])]
+    runnable = bool(methods) and PEOPLE not in methods
+    if not methods:
         found.remarks.append("the task has no grader, so that nothing can be run against it")
-    return Checked(item.key, task_id, bool(manifest.get("graders")), bool(manifest.get("visible")), found)
+    elif not runnable:
+        found.remarks.append("people grade it, and a check does not wait for them: nothing was run against it")
+    return Checked(item.key, task_id, runnable, bool(manifest.get("visible")), found)
 
 
 async def _run(client: AsyncClient, benchmark_id: str, items: Sequence[Checked], show: Show) -> None:

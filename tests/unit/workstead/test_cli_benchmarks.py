@@ -14,6 +14,7 @@ from workstead.cli.checking import read, refused
 from workstead.cli.checking_inputs import judge
 from workstead.cli.checking_report import MAX_REASONS, Finding, exit_code
 from workstead.errors import Invalid
+from workstead.importers.registry import IMPORTERS
 from workstead.models import BenchmarkItem, Integrity, Run
 
 DEMO = Path(__file__).parents[3] / "demo"
@@ -45,7 +46,7 @@ def test_nothing_usable_is_a_failure(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("nobody", SHAPE_B), "there are: freelance, jobbench"),
+        (("nobody", SHAPE_B), f"there are: {', '.join(sorted(IMPORTERS))}"),
         (("freelance", DEMO), "is not a file"),
         (("jobbench", DEMO), "no task was found"),
         (("freelance", SHAPE_B, "-O", "speed=1"), "known options"),
@@ -171,3 +172,11 @@ def test_reasons_are_bounded() -> None:
     reasons = found.as_check()["reasons"]
     assert len(reasons) == MAX_REASONS
     assert max(map(len, reasons)) <= 1_000
+
+
+def test_a_check_does_not_wait_for_people() -> None:
+    item = BenchmarkItem.model_validate({"key": "a"})
+    for methods, runnable in ((["exact"], True), (["human_panel"], False), (["pairwise", "human_panel"], False)):
+        checked = read(item, "task_1", {"instruction": "x", "graders": [{"method": m} for m in methods]})
+        assert checked.has_grader is runnable
+        assert ("people grade it" in str(checked.found.remarks)) is not runnable

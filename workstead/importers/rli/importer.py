@@ -55,6 +55,9 @@ class Settings(CommonSettings):
     judge: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$")
     """Model of the catalogue that compares each deliverable with the reference, beside the people who rate it."""
 
+    people: Literal["yes", "no"] = "yes"
+    """no: no run waits for people's ratings; campaigns are still possible."""
+
     @property
     def labels(self) -> dict[str, str]:
         counted = {} if self.denominator is None else {"denominator": str(self.denominator)}
@@ -62,13 +65,11 @@ class Settings(CommonSettings):
 
     @property
     def graders(self) -> list[dict[str, Any]]:
-        people: dict[str, Any] = {"method": "human_panel", "settings": {}}
-        if self.judge is None:
-            return [people]
-        return [
-            people,
-            {"method": "pairwise", "settings": {"reference": "reference", "judges": [{"model": self.judge}]}},
-        ]
+        found: list[dict[str, Any]] = [{"method": "human_panel", "settings": {}}] if self.people == "yes" else []
+        if self.judge is not None:
+            settings = {"reference": "reference", "judges": [{"model": self.judge}]}
+            found.append({"method": "pairwise", "settings": settings})
+        return found
 
 
 class RliImporter:
@@ -186,6 +187,9 @@ class Reader:
         draft: Draft,
     ) -> dict[str, Any]:
         price, hours = price_of(metadata, draft), hours_of(metadata, draft)
+        graders = self._settings.graders
+        if not graders:
+            draft.note("grader_later", "", "neither people nor a judge are named: a campaign, or a grading plan")
         facets: dict[str, Any] = {
             "split": self._settings.split or ("public" if PUBLIC.match(folder.key) else "private"),
             "inputs": float(len(visible)),
@@ -200,7 +204,7 @@ class Reader:
             "hidden": hidden,
             "environment": self._settings.environment or "workbench_full",
             "limits": self._settings.limits(LIMITS),
-            "graders": self._settings.graders,
+            "graders": graders,
             "facets": facets,
             "price": price,
             "human_time_s": None if hours is None else hours[0] * 3600,

@@ -185,6 +185,10 @@ def test_a_judge_compares_with_the_reference_beside_people(tmp_path: Path) -> No
     for spec in task.graders:
         registry.check(spec, task)
     assert [g.method for g in task.graders] == ["human_panel", "pairwise"]
+    with read("rli", tmp_path, judge="acme/judge-1", people="no") as imported:
+        assert [g["method"] for g in imported.items[0]["task"]["graders"]] == ["pairwise"]
+    with read("rli", tmp_path, people="no") as imported:
+        assert problems(imported, "public_001") == [*UNKNOWN, "grader_later"]
 
 
 def test_the_web_but_not_where_the_answers_lie(tmp_path: Path) -> None:
