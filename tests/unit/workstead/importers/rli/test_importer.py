@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from service.graders import registry
 from tests.unit.workstead.importers.sets import checked, problems, read
 from workstead.importers.amounts import parse_amount
-from workstead.importers.rli.instruction import OUTPUT_RULE
+from workstead.importers.rli.instruction import GIVEN, OUTPUT_RULE
 from workstead.task_dir import InvalidInput
 
 BRIEF = "# Logo animation\n\n## Work description\nAnimate `inputs/logo.svg`.\r\n\n## Deliverables\n- `intro.mp4`\n"
@@ -81,7 +81,7 @@ def test_the_brief_is_told_character_by_character_and_nothing_hidden_is(tmp_path
         with_inputs, without = (item["task"] for item in imported.items)
     assert with_inputs["instruction"].startswith(BRIEF)
     added = with_inputs["instruction"].removeprefix(BRIEF)
-    assert added == OUTPUT_RULE.format(nothing="")
+    assert added == OUTPUT_RULE.format(material=GIVEN)
     assert "/workspace/output" in added
     for secret in ("secret note", "4711", "human_deliverable", "reference/"):
         assert secret not in with_inputs["instruction"]
