@@ -19,7 +19,7 @@ from sqlalchemy import (
     select,
     union_all,
 )
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import JSONB, distinct_on
 
 from service.domain.ratings import ACCEPTABLE
 from service.domain.verdicts import HIDDEN_DETAIL, VerdictState
@@ -53,7 +53,7 @@ def _overrides(scope: Scope) -> Subquery:
     r = verdict_reviews.c
     return (
         select(r.grading_id, r.score, r.max_score)
-        .distinct(r.grading_id)
+        .ext(distinct_on(r.grading_id))
         .where(r.run_id.in_(scoped_runs(scope)), r.kind == OVERRIDE, r.withdrawn_at.is_(None))
         .order_by(r.grading_id, r.created_at.desc(), r.id.desc())
         .subquery()

@@ -16,6 +16,7 @@ from sqlalchemy import (
     true,
     union_all,
 )
+from sqlalchemy.dialects.postgresql import distinct_on
 
 from service.domain.events import EventType
 from service.store.result_tables.columns import json_text, number, untyped
@@ -69,7 +70,7 @@ def tool_calls_query(scope: Scope) -> Select[Any]:
             r.seq.label("result_seq"),
             case((r.is_error == "true", true()), (r.is_error == "false", false())).label("is_error"), number(took).label("took_s"),
         )
-        .distinct(e.run_id, e.seq)
+        .ext(distinct_on(e.run_id, e.seq))
         .outerjoin(results, same_call)
         .where(e.run_id.in_(wanted), e.type == EventType.TOOL_CALL)
         .order_by(e.run_id, e.seq, r.seq)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from sqlalchemy import Boolean, Date, Select, and_, case, cast, func, or_, select
+from sqlalchemy.dialects.postgresql import distinct_on
 
 from service.store.result_tables.columns import json_text, list_text, number, untyped
 from service.store.result_tables.scope import Scope, scoped_runs
@@ -139,7 +140,7 @@ def _items(scope: Scope) -> Select[Any]:
     which = i.benchmark_id == scope.benchmark_id if scope.benchmark_id is not None else i.benchmark_id.in_(mine)
     return untyped(
         select(i.task_id, i.key.label("item_key"), i.status, i.checked["state"].astext.label("check"))
-        .distinct(i.task_id)
+        .ext(distinct_on(i.task_id))
         .where(i.task_id.is_not(None), which)
         .order_by(i.task_id, i.benchmark_id, i.position)
     )
