@@ -27,7 +27,7 @@ AWAY = "forecaster_away"
 REST = Rest()
 
 
-async def run(ctx: OperationContext, job: Job, rest: Rest = REST) -> dict[str, Any]:
+async def run(ctx: OperationContext, job: Job) -> dict[str, Any]:
     """Return {set_id, ok, excluded, failed, away: [forecaster]}.
 
     Raises NotFound, Unavailable (``gateway_unavailable``, database or store away for long), JobCancelled.
@@ -38,7 +38,7 @@ async def run(ctx: OperationContext, job: Job, rest: Rest = REST) -> dict[str, A
     calls = JudgeCalls(ctx.db, ctx.gateway, Turns(CALLS), database_patience_s=ctx.database_patience_s)
     writer = BatchWriter[NewForecast, bool](ctx.db, ctx.blobs, forecasts.put, ctx.database_patience_s)
     asking = Asking(
-        ctx.db, calls, writer, row, template(row.template), ctx.crash, rest, ctx.database_patience_s,
+        ctx.db, calls, writer, row, template(row.template), ctx.crash, REST, ctx.database_patience_s,
         done=min(row.total, row.asked),
     )  # fmt: skip
     try:

@@ -128,10 +128,8 @@ def causes(data: Data, jobs: Sequence[Jobs]) -> ReportTable:
         rejected: list[dict[str, Any]] = [details.get(run.run_id, {}) for run in one.runs if not run.solved]
         rejected_of_all += len(rejected)
         found = Counter((str(d.get("cause") or "unlabeled"), str(d.get("label") or "unlabeled")) for d in rejected)
-        rows += [
-            {"agent": one.label, "cause": cause, "label": label, "jobs": n, "share": n / len(rejected)}
-            for (cause, label), n in sorted(found.items(), key=lambda item: (-item[1], item[0]))
-        ]
+        for (cause, label), n in sorted(found.items(), key=lambda item: (-item[1], item[0])):
+            rows.append({"agent": one.label, "cause": cause, "label": label, "jobs": n, "share": n / len(rejected)})
     columns = [
         AGENT,
         ReportColumn(name="cause", title="Cause"),
