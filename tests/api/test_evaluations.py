@@ -222,7 +222,7 @@ async def test_claims_take_them_in_this_order(tenant: Tenant) -> None:
 async def test_counts_follow_the_runs_and_the_end_is_the_databases(tenant: Tenant) -> None:
     made = await draft(tenant, samples=1)
     await start(tenant, made)
-    found = await runs_of(tenant, made)
+    found, seen = await runs_of(tenant, made), made
     for n, run in enumerate(found):
         await end(tenant, run["id"], Outcome.GRADED if n % 2 else Outcome.UNGRADED)
         seen = await assert_counts(tenant, made)

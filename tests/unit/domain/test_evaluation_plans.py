@@ -52,9 +52,7 @@ def test_what_is_listed_comes_first_and_what_is_included_last() -> None:
     assert [c.scaffold for c in expand([AgentChoice(scaffold="l")], matrix).choices] == ["l", "m", "i"]
 
 
-@pytest.mark.parametrize(
-    ("listed", "matrix", "problem"),
-    [
+SENSELESS: list[tuple[list[Any], Any, str]] = [[
         ([], {"scaffold": ["a"], "exclude": [{"colour": 1}]}, "unknown_axis"),
         ([], {"scaffold": ["a"], "exclude": [{}]}, "unknown_axis"),
         ([], {"scaffold": ["a"], "settings": {"model": [1]}}, "unknown_axis"),
@@ -64,8 +62,10 @@ def test_what_is_listed_comes_first_and_what_is_included_last() -> None:
         ([], {"scaffold": ["a"], "settings": {"x": [*range(100)], "y": [*range(11)]}}, "matrix_too_large"),
         ([], {"scaffold": ["a"], "settings": {"x": [*range(100)], "y": [*range(3)]}}, "too_many_agents"),
         ([], {"scaffold": ["a"], "exclude": [{"scaffold": "a"}]}, "no_agents"),
-    ],
-)
+    ]
+
+
+@pytest.mark.parametrize(("listed", "matrix", "problem"), SENSELESS)
 def test_what_makes_no_sense_is_refused_by_name(listed: Any, matrix: Any, problem: str) -> None:
     given_ = None if matrix is None else Matrix.model_validate(matrix)
     with pytest.raises(Invalid) as refused:
