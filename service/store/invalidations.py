@@ -56,9 +56,10 @@ async def next_of(
     return [(row.id, row.evaluation_id) for row in await tx.execute(query.order_by(runs.c.id).limit(limit))]
 
 
-def _chosen(project_id: str, where: RunFilter) -> Select[Any]:
+def _chosen(project_id: str, where: RunFilter) -> Select[Any, Any]:
     query = select(runs.c.id, runs.c.evaluation_id).join(tasks, tasks.c.id == runs.c.task_id)
-    return query.join(agents, agents.c.id == runs.c.agent_id).where(runs.c.project_id == project_id, *conditions(where))
+    query = query.join(agents, agents.c.id == runs.c.agent_id)
+    return query.where(runs.c.project_id == project_id, *conditions(where))
 
 
 async def invalidate(tx: Tx, run_ids: Sequence[str], author: str, reason: str) -> int:

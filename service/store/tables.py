@@ -65,7 +65,7 @@ projects = Table(
     Column("name", Text, nullable=False, unique=True),
     Column("untrusted", Boolean, nullable=False, server_default=text("false")),
     Column("max_runs", Integer),  # most live runs at once; null = no limit of its own
-    Column("budget", JSONB),  # domain.evaluations.EvaluationBudget; null = none
+    Column("budget", JSONB(none_as_null=True)),  # domain.evaluations.EvaluationBudget; null = none
     Column("spend", JSONB, nullable=False, server_default=text("'{}'::jsonb")),  # of it, as of the last look
     # Tombstones of transactions below this one may be gone: who read no further than that starts afresh.
     Column("changes_from", BigInteger, nullable=False, server_default="0"),

@@ -44,7 +44,7 @@ evaluations = Table(
     Column("stop_rules", JSONB, nullable=False, server_default=_EMPTY),
     Column("concurrency", JSONB, nullable=False, server_default=_EMPTY),
     Column("priority", Integer, nullable=False, server_default="0"),
-    Column("hold", JSONB),  # of the whole: reason, detail, since
+    Column("hold", JSONB(none_as_null=True)),  # of the whole: reason, detail, since
     Column("labels", JSONB, nullable=False, server_default=_EMPTY),
     Column("notes", Text, nullable=False, server_default=""),
     Column("author", Text, nullable=False),  # API token
@@ -64,7 +64,7 @@ evaluation_agents = Table(
     Column("settings", JSONB, nullable=False, server_default=_EMPTY),  # RunSettings, laid over the evaluation's
     Column("total", Integer, nullable=False, server_default="0"),
     Column("counts", JSONB, nullable=False, server_default=_EMPTY),
-    Column("hold", JSONB),  # stop rule or a person
+    Column("hold", JSONB(none_as_null=True)),  # stop rule or a person
     time("rules_from"),  # stop rules look at runs that ended later: set by a release
     created(),
     PrimaryKeyConstraint("evaluation_id", "agent_id"),

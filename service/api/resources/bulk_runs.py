@@ -82,9 +82,8 @@ async def _counted(state: ApiState, caller: Caller, body: Bulk, kind: Kind) -> R
 
 
 async def _answer(state: ApiState, caller: Caller, body: Bulk, moved: Moved, kind: Kind) -> Response:
-    detail = body.model_dump(mode="json", exclude_defaults=True) | {"runs": moved.changed}
-    ids = detail["filter"].pop("ids", None)
-    detail["filter"] |= {} if ids is None else {"ids": len(ids)}
+    detail = body.model_dump(mode="json", exclude={"filter": {"ids"}}, exclude_defaults=True)
+    detail |= {"ids": len(body.filter.ids), "runs": moved.changed}
     async with state.db.transaction() as tx:
         await audit.record(tx, caller.project_id, caller.token.id, f"runs.{kind}", "", detail)
     return answer(BulkAnswer(matched=moved.matched, runs=moved.changed, more=moved.more, dry_run=False))

@@ -77,7 +77,7 @@ def _merged(row: EvaluationRow, name: str, value: Any) -> Any:
 
 async def _check_concurrency(tx: Tx, row: EvaluationRow, wanted: Json) -> None:
     parts = await control.parts(tx, row.id)
-    known = {
+    known: dict[str, set[str | None]] = {
         "agents": {p["agent_id"] for p in parts} | {p["label"] for p in parts},
         "models": {p["model"] for p in parts},
         "providers": {p["provider"] for p in parts},
@@ -86,7 +86,9 @@ async def _check_concurrency(tx: Tx, row: EvaluationRow, wanted: Json) -> None:
         unknown = sorted(set(wanted[kind]) - names)
         if unknown:
             raise Invalid(
-                "not_in_evaluation", f"none of its {kind} is {unknown[0]!r}", known=sorted(filter(None, names))
+                "not_in_evaluation",
+                f"none of its {kind} is {unknown[0]!r}",
+                known=sorted(name for name in names if name),
             )
 
 
@@ -138,6 +140,6 @@ async def _agents(tx: Tx, row: EvaluationRow, which: Which) -> list[str] | None:
     return found
 
 
-def _meant(part: Mapping[str, Any], which: Which) -> bool:
+def _meant(part: Mapping[Any, Any], which: Which) -> bool:
     named = which.agent is None or which.agent in (part["agent_id"], part["label"])
     return named and which.model in (None, part["model"])

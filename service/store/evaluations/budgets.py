@@ -1,14 +1,13 @@
 """What evaluations and projects have spent, and what their live runs may still spend (NEEDS B8)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
 
 from sqlalchemy import text
 
 from service.store.database import Tx
-from service.store.evaluations.gates import LIVE_PHASES, Dollars, Gatekeeper
+from service.store.evaluations.gates import LIVE_PHASES, Dollars, Found, Gatekeeper
 
 ZERO = Decimal(0)
 _LIVE = "(" + ", ".join(f"'{phase}'" for phase in LIVE_PHASES) + ")"
@@ -93,7 +92,7 @@ async def of_project(tx: Tx, project_id: str) -> ProjectSpend:
     return ProjectSpend(row["agents_usd"], row["settled_usd"], row["mean_usd"], judges)
 
 
-async def fill(tx: Tx, keeper: Gatekeeper, candidates: Iterable[Mapping[str, Any]]) -> None:
+async def fill(tx: Tx, keeper: Gatekeeper, candidates: Iterable[Found]) -> None:
     """Give the keeper what the budgets of these candidates' evaluations and projects leave, where it does not have it yet."""
     limits: dict[str, Decimal] = {}
     projects: set[str] = set()

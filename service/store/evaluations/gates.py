@@ -14,6 +14,8 @@ from sqlalchemy import RowMapping, text
 from service.domain.run_states import Phase
 from service.store.database import Tx
 
+Found = Mapping[Any, Any]
+"""A row with what it has of its gate."""
 BUDGET = "budget"
 EVALUATION_SLOTS = "evaluation_slots"
 EVALUATION_STOPPED = "evaluation_stopped"
@@ -90,9 +92,9 @@ class Dollars:
     otherwise: Decimal = Decimal(0)
     """Of an agent that is not among them."""
 
-    def expected(self, run: Mapping[str, Any]) -> Decimal:
+    def expected(self, run: Found) -> Decimal:
         """Return what the run may take: its own budget, else the mean of its agent's runs."""
-        own = (run["budget"] or {}).get("max_usd")
+        own: str | None = run["budget"].get("max_usd")
         return Decimal(own) if own is not None else self.means.get(run["agent_id"], self.otherwise)
 
 
@@ -104,12 +106,12 @@ class Gatekeeper:
     dollars: dict[str, Dollars] = field(default_factory=dict[str, Dollars])
     """By evaluation or project."""
 
-    def lets(self, candidate: Mapping[str, Any]) -> bool:
+    def lets(self, candidate: Found) -> bool:
         """Tell whether the candidate may begin beside what was taken."""
         rooms = all(candidate[room] > self.taken.get(key, 0) for key, room in _counted(candidate))
         return rooms and all(self.dollars[b].left > 0 for b in _budgets(candidate) if b in self.dollars)
 
-    def take(self, run: Mapping[str, Any]) -> None:
+    def take(self, run: Found) -> None:
         for key, _ in _counted(run):
             self.taken[key] = self.taken.get(key, 0) + 1
         for budget in _budgets(run):
@@ -117,7 +119,7 @@ class Gatekeeper:
                 self.dollars[budget].left -= self.dollars[budget].expected(run)
 
 
-def _counted(candidate: Mapping[str, Any]) -> list[tuple[tuple[str, ...], str]]:
+def _counted(candidate: Found) -> list[tuple[tuple[str, ...], str]]:
     """Return what the candidate counts against: (whose room, name of the room)."""
     evaluation = candidate["gate_evaluation"]
     if evaluation is None:
@@ -131,16 +133,16 @@ def _counted(candidate: Mapping[str, Any]) -> list[tuple[tuple[str, ...], str]]:
     return [(key, room) for key, room in keys if candidate[room] is not None]
 
 
-def _budgets(candidate: Mapping[str, Any]) -> tuple[str, ...]:
+def _budgets(candidate: Found) -> tuple[str, ...]:
     return tuple(b for b in (candidate["gate_evaluation"], candidate["project_id"]) if b is not None)
 
 
-def is_gated(candidate: Mapping[str, Any]) -> bool:
+def is_gated(candidate: Found) -> bool:
     """Tell whether taking it changes what may be taken beside it."""
     return candidate["gate_evaluation"] is not None or candidate["project_budget"] is not None
 
 
-def why_full(gate: Mapping[str, Any]) -> tuple[str, str] | None:
+def why_full(gate: Found) -> tuple[str, str] | None:
     """Return (reason, in words) where a limit of the evaluation is reached for the gate's agent; null: none is."""
     of = {
         "total_room": "the evaluation has",
