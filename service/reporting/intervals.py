@@ -39,6 +39,9 @@ def cluster_ratios(rows: Rows, seed: int, draws: int) -> list[Interval | None]:
     """
     drawn = ratios_drawn(rows, seed, draws)
     enough = np.count_nonzero(rows.bottoms > 0, axis=1) > 1
+    if len(drawn) > 1 and not np.isnan(drawn).any():
+        low, high = np.quantile(drawn, (0.025, 0.975), axis=0).tolist()
+        return [(low[row], high[row]) if enough[row] else None for row in range(len(rows.tops))]
     return [percentiles(drawn[:, row]) if enough[row] else None for row in range(len(rows.tops))]
 
 

@@ -1,8 +1,10 @@
 """Several samples of a task: solved at least once, every time, and by anybody."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb, fsum
+
+import polars as pl
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +59,14 @@ class Union:
     rate: float | None
 
 
-def union_of(results: Iterable[tuple[str, str, bool]]) -> Union:
-    """Return how many criteria at least one run passed, out of ``(task, criterion, passed)`` of all runs.
+def union_of(results: pl.DataFrame) -> Union:
+    """Return how many criteria at least one run passed, out of ``task_id, criterion, passed`` of all runs.
 
     The quality gate of JobBench, section 2.3: a criterion that nobody ever passes may be unfair.
     """
-    best: dict[tuple[str, str], bool] = {}
-    for task, criterion, passed in results:
-        best[task, criterion] = best.get((task, criterion), False) or passed
-    passed = sum(best.values())
-    return Union(len(best), passed, passed / len(best) if best else None)
+    best = results.group_by("task_id", "criterion").agg(pl.col("passed").any())
+    n, passed = best.height, int(best["passed"].sum())
+    return Union(n, passed, passed / n if n else None)
 
 
 def _sound(n: int, passed: int, k: int) -> None:

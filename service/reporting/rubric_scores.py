@@ -80,6 +80,21 @@ def rubric_scores(
     )
 
 
+def mean_score(samples: Sequence[TaskScore]) -> TaskScore:
+    """Return the means over the samples of one task; what one of them does not know is null. Raises ZeroDivisionError for none."""
+    if len(samples) == 1:
+        return samples[0]
+    n = len(samples)
+    possible, rubrics = _sum([s.possible for s in samples]), _sum([s.rubrics for s in samples])
+    return TaskScore(
+        fraction=fsum(s.fraction for s in samples) / n,
+        earned=fsum(s.earned for s in samples) / n,
+        possible=None if possible is None else possible / n,
+        rubrics_passed=fsum(s.rubrics_passed for s in samples) / n,
+        rubrics=None if rubrics is None else rubrics / n,
+    )
+
+
 def by_group(
     done: Mapping[str, TaskScore],
     expected: Mapping[str, Expected],

@@ -13,6 +13,7 @@ from tests.bench.gateway import gateway
 from tests.bench.importing import import_
 from tests.bench.judge_queue import judge_queue
 from tests.bench.polling import poll
+from tests.bench.reporting import elo, report
 from tests.bench.resting import idle, overhead
 from tests.bench.screen import screen
 from tests.bench.start import start, start_cold
@@ -25,6 +26,7 @@ BENCHES = {
     "code_tests": code_tests, "code_tests_isolated": code_tests_isolated, "desktop_runs": desktop_runs,
     "desktop_start": desktop_start, "screen": screen, "view": view, "judge_queue": judge_queue,
     "evidence": evidence, "evidence_cached": evidence_cached, "forecast_auc": forecast_auc,
+    "report": report, "elo": elo,
 }  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
 from functools import cached_property
 from math import fsum
@@ -162,7 +162,7 @@ def gather(tables: Tables, header: ReportHeader, settings: ReportSettings) -> Da
     """Read the tables ``runs``, ``agents`` and ``tasks``; runs that the settings leave out become excluded, with that reason."""
     tasks = {t.task_id: t for t in sorted(_records(tables, "tasks", _task), key=lambda t: t.task_id)}
     agents = {a.agent_id: a for a in sorted(_records(tables, "agents", _agent), key=lambda a: (a.label, a.agent_id))}
-    runs = [r for r in _records(tables, "runs", _run) if r.exclusion not in {"control", "preflight"}]
+    runs = [r for r in _runs(tables) if r.exclusion not in {"control", "preflight"}]
     runs = sorted((_chosen(r, tasks[r.task_id], settings) for r in runs), key=lambda r: r.run_id)
     used = {r.agent_id for r in runs}
     return Data(header, settings, tables, {k: a for k, a in agents.items() if k in used}, tasks, runs)
@@ -213,8 +213,17 @@ def _task(row: dict[str, Any]) -> Task:
     return Task(**{name: row[name] for name in names}, facets=mapping(row["facets"]))
 
 
-_RUN = [name for name in Run.__dataclass_fields__ if name != "flags"]
+_RUN = [field.name for field in fields(Run)]
+_FLAGS = _RUN.index("flags")
 
 
-def _run(row: dict[str, Any]) -> Run:
-    return Run(**{name: row[name] for name in _RUN}, flags=frozenset(listing(row["flags"])))
+def _runs(tables: Tables) -> list[Run]:
+    known: dict[str, frozenset[str]] = {}
+    found: list[Run] = []
+    for row in tables["runs"].select(_RUN).iter_rows():
+        text, values = row[_FLAGS], list(row)
+        if text not in known:
+            known[text] = frozenset(listing(text))
+        values[_FLAGS] = known[text]
+        found.append(Run(*values))
+    return found

@@ -1,5 +1,7 @@
 """The report of JobBench: scores by category, complexity, judges side by side, cost, effort, scaffolds, union of runs."""
 
+import polars as pl
+
 from service.domain.reports import ReportHeader, ReportSettings, ReportTable
 from service.reporting import pass_at_k
 from service.reporting.frames import Tables
@@ -15,6 +17,8 @@ from service.reporting.reports.score_tables import categories, main_table
 from service.reporting.reports.scores import Scores
 from service.reporting.reports.spending import cost_against_score, effort_sweep, scaffold_table
 
+_RUNS = {"run_id": pl.String, "task_id": pl.String}
+
 
 def jobbench(tables: Tables, header: ReportHeader, settings: ReportSettings) -> list[ReportTable]:
     """Return the tables of JobBench's paper, sections 3 and 4. Raises Invalid for a grouping or an option that does not fit."""
@@ -25,7 +29,7 @@ def jobbench(tables: Tables, header: ReportHeader, settings: ReportSettings) -> 
     found = [
         categories(data, scores),
         complexity(data, chosen),
-        cost_against_score(data, scores),
+        cost_against_score(data, scored),
         effort_sweep(data, scored),
         scaffold_table(data, scored),
         union(data),
@@ -40,11 +44,8 @@ def jobbench(tables: Tables, header: ReportHeader, settings: ReportSettings) -> 
 
 def union(data: Data) -> ReportTable:
     """Return how many criteria any run of any agent passed (section 2.3: 95.4 % in the paper)."""
-    tasks = {r.run_id: r.task_id for r in data.counted}
-    results = [
-        (tasks[run], criterion, passed) for run, criterion, passed in gradings.finest(data).iter_rows() if run in tasks
-    ]
-    found = pass_at_k.union_of(results)
+    runs = pl.DataFrame([(r.run_id, r.task_id) for r in data.counted], schema=_RUNS, orient="row")
+    found = pass_at_k.union_of(gradings.finest(data).join(runs, on="run_id"))
     row: Row = {"criteria": found.criteria, "passed": found.passed, "rate": found.rate}
     columns = [count("criteria", "Criteria"), count("passed", "Passed by a run"), fraction("rate", "Rate")]
     method = "Criteria that at least one counted run passed, of all criteria of tasks with a graded run."

@@ -41,7 +41,7 @@ def overview(tables: Tables, header: ReportHeader, settings: ReportSettings) -> 
         exclusions(data),
         ends(data),
         failure_causes(data),
-        cost_against_score(data, scores),
+        cost_against_score(data, scores.scored(data.attempted)),
     ]
     return [*found, *repeats(data), *against_reference(data)]
 

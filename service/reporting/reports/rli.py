@@ -35,7 +35,7 @@ def rli(tables: Tables, header: ReportHeader, settings: ReportSettings) -> list[
         *evaluation_times(data, given),
         rater_agreement(data, given, chosen),
         price_and_time(data),
-        cost_against_score(data, scores),
+        cost_against_score(data, scores.scored(data.attempted)),
     ]
     if chosen.best_scaffold is not None:
         found.insert(1, main_table(data, scores, chosen.best_scaffold))

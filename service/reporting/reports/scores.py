@@ -9,7 +9,7 @@ from service.reporting.intervals import Interval, Rows, cluster_ratios
 from service.reporting.reports import gradings
 from service.reporting.reports.data import Data, Run, by_task
 from service.reporting.reports.gradings import Passed
-from service.reporting.rubric_scores import Expected, RubricScores, TaskScore, rubric_scores
+from service.reporting.rubric_scores import Expected, RubricScores, TaskScore, mean_score, rubric_scores
 
 
 class Scores:
@@ -25,29 +25,26 @@ class Scores:
         self._possible = _most(data)
         self._totals = _totals(data, self._rubrics)
         self.done = {agent: self._of(runs) for agent, runs in data.by_agent.items()}
+        self._known: dict[tuple[str, tuple[str, ...]], RubricScores] = {}
 
     def _of(self, runs: Sequence[Run]) -> dict[str, TaskScore]:
-        fractions = by_task(runs, lambda r: r.value)
-        possible = by_task(runs, lambda r: self._possible.get(r.task_id) if r.max_score is None else r.max_score)
-        earned = by_task(runs, self._earned)
-        passed = by_task(runs, lambda r: float(self._passed(r)))
-        totals = by_task(runs, self._total)
-        return {
-            task: TaskScore(value, earned[task], possible.get(task), passed[task], totals.get(task))
-            for task, value in fractions.items()
-        }
+        found: dict[str, list[TaskScore]] = {}
+        for run in runs:
+            found.setdefault(run.task_id, []).append(self._score(run))
+        return {task: mean_score(found[task]) for task in sorted(found)}
 
-    def _earned(self, run: Run) -> float:
-        most = self._possible.get(run.task_id) if run.max_score is None else run.max_score
-        return run.value * (most or 0.0)
-
-    def _passed(self, run: Run) -> int:
-        counted_as_it_is = run.fraction is not None and run.value == run.fraction
-        return self._rubrics[run.run_id].passed if counted_as_it_is and run.run_id in self._rubrics else 0
-
-    def _total(self, run: Run) -> float | None:
+    def _score(self, run: Run) -> TaskScore:
+        possible = self._possible.get(run.task_id) if run.max_score is None else run.max_score
         own = self._rubrics.get(run.run_id)
-        return float(own.total) if own else self._totals.get(run.task_id)
+        as_it_is = own is not None and run.counted == run.fraction
+        total = self._totals.get(run.task_id) if own is None else float(own.total)
+        return TaskScore(
+            fraction=run.value,
+            earned=run.value * (possible or 0.0),
+            possible=possible,
+            rubrics_passed=float(own.passed) if own is not None and as_it_is else 0.0,
+            rubrics=total,
+        )
 
     def expected(self, agent: str, tasks: Sequence[str]) -> dict[str, Expected]:
         """Return what the agent is held against, out of ``tasks``."""
@@ -64,7 +61,10 @@ class Scores:
         return [self._totals.get(task) for task in tasks]
 
     def figures(self, agent: str, tasks: Sequence[str]) -> RubricScores:
-        return rubric_scores(self.done[agent], self.expected(agent, tasks), self.data.missing)
+        key = agent, tuple(tasks)
+        if key not in self._known:
+            self._known[key] = rubric_scores(self.done[agent], self.expected(agent, tasks), self.data.missing)
+        return self._known[key]
 
     def intervals(self, agents: Sequence[str], tasks: Sequence[str]) -> dict[str, Interval | None]:
         """Return the bootstrap interval of each agent's macro score over ``tasks``."""

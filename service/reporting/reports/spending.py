@@ -6,15 +6,13 @@ from service.domain.reports import ReportColumn, ReportTable
 from service.reporting.costs import Scored, effort_place, effort_sweeps, frontier, scaffold_deltas
 from service.reporting.reports.data import Data
 from service.reporting.reports.making import AGENT, BOOTSTRAP, Row, bounds, common, count, fraction, table, usd
-from service.reporting.reports.scores import Scores
 
 MODEL = ReportColumn(name="model", title="Model")
 SCAFFOLD = ReportColumn(name="scaffold", title="Scaffold")
 EFFORT = ReportColumn(name="effort", title="Effort")
 
 
-def cost_against_score(data: Data, scores: Scores) -> ReportTable:
-    scored = scores.scored(data.attempted)
+def cost_against_score(data: Data, scored: Sequence[Scored]) -> ReportTable:
     best = frontier(scored)
     labels = {agent.label: agent_id for agent_id, agent in data.agents.items()}
     rows: list[Row] = []

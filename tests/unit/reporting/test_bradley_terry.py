@@ -3,7 +3,7 @@
 import math
 import random
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -79,7 +79,7 @@ def test_the_fit_is_the_maximum_that_scipy_finds(seed: int, weights: str) -> Non
             total -= (1.0 if weights == "equal" else n + 0.1) * (p * math.log(chance) + (1 - p) * math.log(1 - chance))
         return total
 
-    fitted: Any = optimize.minimize(  # pyright: ignore[reportUnknownMemberType]
+    fitted: Any = cast("Any", optimize).minimize(
         loss, np.full(len(names), 800.0), method="BFGS", options={"gtol": 1e-9}
     )
     scipys = {name: 1000 + fitted.x[k] - fitted.x[names.index("H")] for k, name in enumerate(names)}

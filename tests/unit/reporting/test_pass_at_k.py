@@ -2,6 +2,7 @@
 
 from itertools import combinations
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,7 +35,9 @@ def test_impossible_numbers(n: int, passed: int, k: int) -> None:
 
 
 def test_union_takes_each_criterion_once() -> None:
-    found = union_of([("t", "c1", False), ("t", "c1", True), ("t", "c2", False), ("u", "c1", False)])
+    rows = [("t", "c1", False), ("t", "c1", True), ("t", "c2", False), ("u", "c1", False)]
+    results = pl.DataFrame(rows, schema=["task_id", "criterion", "passed"], orient="row")
+    found = union_of(results)
     assert (found.criteria, found.passed) == (3, 1)
     assert found.rate == pytest.approx(1 / 3)
-    assert union_of([]).rate is None
+    assert union_of(results.clear()).rate is None
