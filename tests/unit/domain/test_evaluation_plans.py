@@ -62,7 +62,7 @@ SENSELESS: list[tuple[list[Any], Any, str]] = [[
         ([], {"scaffold": ["a"], "settings": {"x": [*range(100)], "y": [*range(11)]}}, "matrix_too_large"),
         ([], {"scaffold": ["a"], "settings": {"x": [*range(100)], "y": [*range(3)]}}, "too_many_agents"),
         ([], {"scaffold": ["a"], "exclude": [{"scaffold": "a"}]}, "no_agents"),
-    ]
+]
 
 
 @pytest.mark.parametrize(("listed", "matrix", "problem"), SENSELESS)
