@@ -13,6 +13,7 @@ from service.api.resources.gradings import Grading
 from service.api.run_view import Run
 from service.domain.agents import AgentSpec, ScaffoldManifest
 from service.domain.benchmarks import BenchmarkManifest
+from service.domain.evaluations import EvaluationSpec
 from service.domain.integrity import IntegrityReport
 from service.domain.probes import ProbeReport
 from service.domain.task_bundle import FOLDERS
@@ -39,6 +40,7 @@ Mode = Literal["validation", "serialization"]
 DOCUMENTS: dict[str, tuple[type[BaseModel], Mode]] = {
     "agent": (AgentSpec, "validation"),
     "benchmark_manifest": (BenchmarkManifest, "validation"),
+    "evaluation": (EvaluationSpec, "validation"),
     "integrity_report": (IntegrityReport, "serialization"),
     "judge_probe": (ProbeReport, "serialization"),
     "event": (RunEvent, "serialization"),

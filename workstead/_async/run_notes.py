@@ -47,7 +47,10 @@ class AsyncRunNotes:
 
 
 class AsyncManyRuns:
-    """``/v1/runs:invalidate``, ``:revalidate`` and ``:stop``. ``filter``: as of the run list, and ``evaluation_id``, ``ids``."""
+    """``/v1/runs:invalidate``, ``:revalidate`` and ``:stop``. ``filter``: as in a regrade, and ``ids``; at least one member.
+
+    Each answers {matched, runs, dry_run}: how many the filter lets through, and of how many it changes (or would) something.
+    """
 
     def __init__(self, http: AsyncTransport) -> None:
         self._http = http
@@ -64,9 +67,14 @@ class AsyncManyRuns:
         return await self._post("stop", {"filter": dict(filter), "mode": mode, "dry_run": dry_run})
 
     async def _post(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
-        headers = {"Idempotency-Key": str(uuid.uuid4())}
-        found: dict[str, Any] = await self._http.json("POST", f"/v1/runs:{what}", json=body, headers=headers)
-        return found
+        """Ask again while the service has more of them than it does at once; ``runs`` are those of all answers."""
+        runs = 0
+        while True:
+            headers = {"Idempotency-Key": str(uuid.uuid4())}
+            found: dict[str, Any] = await self._http.json("POST", f"/v1/runs:{what}", json=body, headers=headers)
+            runs += found.get("runs", 0)
+            if not found.get("more"):
+                return {**found, "runs": runs}
 
 
 def _path(run_id: str, *rest: str) -> str:
