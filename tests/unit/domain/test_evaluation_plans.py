@@ -52,16 +52,16 @@ def test_what_is_listed_comes_first_and_what_is_included_last() -> None:
     assert [c.scaffold for c in expand([AgentChoice(scaffold="l")], matrix).choices] == ["l", "m", "i"]
 
 
-SENSELESS: list[tuple[list[Any], Any, str]] = [[
-        ([], {"scaffold": ["a"], "exclude": [{"colour": 1}]}, "unknown_axis"),
-        ([], {"scaffold": ["a"], "exclude": [{}]}, "unknown_axis"),
-        ([], {"scaffold": ["a"], "settings": {"model": [1]}}, "unknown_axis"),
-        ([], {"scaffold": ["a", "a"]}, "duplicate_agents"),
-        ([{"scaffold": "a"}], {"scaffold": ["a"]}, "duplicate_agents"),
-        ([{"scaffold": "a"}, {"scaffold": "a", "label": "other"}], None, "duplicate_agents"),
-        ([], {"scaffold": ["a"], "settings": {"x": [*range(100)], "y": [*range(11)]}}, "matrix_too_large"),
-        ([], {"scaffold": ["a"], "settings": {"x": [*range(100)], "y": [*range(3)]}}, "too_many_agents"),
-        ([], {"scaffold": ["a"], "exclude": [{"scaffold": "a"}]}, "no_agents"),
+SENSELESS: list[tuple[list[Any], Any, str]] = [
+    ([], {"scaffold": ["a"], "exclude": [{"colour": 1}]}, "unknown_axis"),
+    ([], {"scaffold": ["a"], "exclude": [{}]}, "unknown_axis"),
+    ([], {"scaffold": ["a"], "settings": {"model": [1]}}, "unknown_axis"),
+    ([], {"scaffold": ["a", "a"]}, "duplicate_agents"),
+    ([{"scaffold": "a"}], {"scaffold": ["a"]}, "duplicate_agents"),
+    ([{"scaffold": "a"}, {"scaffold": "a", "label": "other"}], None, "duplicate_agents"),
+    ([], {"scaffold": ["a"], "settings": {"x": [*range(100)], "y": [*range(11)]}}, "matrix_too_large"),
+    ([], {"scaffold": ["a"], "settings": {"x": [*range(100)], "y": [*range(3)]}}, "too_many_agents"),
+    ([], {"scaffold": ["a"], "exclude": [{"scaffold": "a"}]}, "no_agents"),
 ]
 
 
