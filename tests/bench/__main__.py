@@ -6,6 +6,7 @@ from tests.bench.code_tests import code_tests, code_tests_isolated
 from tests.bench.collecting import collect
 from tests.bench.desktop_runs import desktop_runs
 from tests.bench.desktop_start import desktop_start
+from tests.bench.evaluation_matrix import matrix
 from tests.bench.evidence import evidence, evidence_cached
 from tests.bench.executing import exec_
 from tests.bench.forecast_auc import forecast_auc
@@ -25,7 +26,7 @@ BENCHES = {
     "import": import_, "gateway": gateway, "poll": poll, "collect": collect,
     "code_tests": code_tests, "code_tests_isolated": code_tests_isolated, "desktop_runs": desktop_runs,
     "desktop_start": desktop_start, "screen": screen, "view": view, "judge_queue": judge_queue,
-    "evidence": evidence, "evidence_cached": evidence_cached, "forecast_auc": forecast_auc,
+    "evidence": evidence, "evidence_cached": evidence_cached, "forecast_auc": forecast_auc, "matrix": matrix,
     "report": report, "elo": elo,
 }  # fmt: skip
 
