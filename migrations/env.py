@@ -14,6 +14,7 @@ from service.store import (
     tables_forecasts,
     tables_grading,
     tables_models,
+    tables_publications,
 )
 from service.store.tables import EVENT_PARTITION_NAME, metadata
 
@@ -30,6 +31,7 @@ _TABLES = (
     tables_forecasts.forecasts,
     tables_grading.votes,
     tables_models.models,
+    tables_publications.publications,
 )
 assert all(t.metadata is metadata for t in _TABLES)
 

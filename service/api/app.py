@@ -55,6 +55,7 @@ from service.api.resources import (
     operations,
     pausing,
     projects,
+    publications,
     raters,
     rating,
     rating_previews,
@@ -89,7 +90,7 @@ RESOURCES = (
     integrity, evidence, judge_probes, grading_jobs, grading_export, gradings, jobbench, controls, grading_plans, regrades, reviews, votes,
     changes, tokens, tickets, me, sessions, health, hosts,
     projects, webhooks, leases, driving, desktop, deliverables, mcp, shell, live_view, pausing, confirmations, contamination, film,
-    campaigns, raters, rating, rating_previews, forecast_sets, evaluations, evaluation_control, evaluation_matrix,
+    publications, campaigns, raters, rating, rating_previews, forecast_sets, evaluations, evaluation_control, evaluation_matrix,
     evaluation_tables, bulk_runs, run_notes, reports, exports,
 )  # fmt: skip
 EXPOSED = ["ETag", "Link", "Location", "Retry-After", "X-Request-Id", "Idempotent-Replay", "Upload-Offset",
@@ -151,5 +152,6 @@ def describe() -> FastAPI:
         app.include_router(resource.router)
     app.include_router(models.shipped_router)
     app.include_router(previews.router)
+    app.include_router(publications.open_router)
     problems.install(app)
     return app

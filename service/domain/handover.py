@@ -8,6 +8,8 @@ from pydantic import Field, model_validator
 from service.domain.reports import ReportKind, ReportSettings
 from service.domain.tasks import Strict
 
+OPERATION = "export"
+"""Kind of the operation that makes one."""
 MOST_FINDINGS = 200
 """Findings that a refusal names; the rest is counted."""
 Label = Annotated[str, Field(min_length=1, max_length=200)]
