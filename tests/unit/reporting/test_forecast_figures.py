@@ -2,20 +2,24 @@
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
+from scipy import stats as untyped_stats
+from sklearn import linear_model as untyped_linear
+from sklearn import metrics as untyped_metrics
 
 from service.reporting import baselines, calibration, ceiling, ranking, residuals, weighting
 from service.reporting.drawing import weights
 from service.reporting.forecast_auc import drawn_aucs, on_common
 from service.reporting.logistic import fit
 
+STATS: Any = untyped_stats
+LINEAR: Any = untyped_linear
+METRICS: Any = untyped_metrics
 Y = np.array([1, 0, 1, 1, 0, 0, 1, 0, 1, 0], dtype=np.bool_)
 P = np.array([0.9, 0.8, 0.7, 0.7, 0.7, 0.35, 0.35, 0.1, 1.0, 0.0])
 JOBS = st.integers(2, 40).flatmap(
@@ -41,7 +45,7 @@ def test_auc_is_scikit_learns(job: tuple[list[bool], list[int]]) -> None:
     if labels.all() or not labels.any():
         assert found is None
     else:
-        assert found == pytest.approx(roc_auc_score(labels, scores))
+        assert found == pytest.approx(METRICS.roc_auc_score(labels, scores))
 
 
 @given(JOBS)
@@ -52,7 +56,7 @@ def test_spearman_is_scipys(job: tuple[list[bool], list[int]]) -> None:
     if len(set(job[0])) < 2 or len(set(job[1])) < 2:
         assert found is None
     else:
-        assert found == pytest.approx(stats.spearmanr(first, second).statistic)
+        assert found == pytest.approx(STATS.spearmanr(first, second).statistic)
 
 
 def test_weights_are_whole_resamples_and_the_same_again() -> None:
@@ -159,7 +163,7 @@ def test_a_regression_is_scikit_learns_and_says_when_it_cannot() -> None:
     x = rng.standard_normal((400, 2))
     labels = rng.random(400) < 1 / (1 + np.exp(-(0.5 + x @ np.array([1.0, 0.0]))))
     mine = fit(x, labels)
-    theirs = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(x, labels)
+    theirs = LINEAR.LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(x, labels)
     assert mine.beta == pytest.approx([theirs.intercept_[0], *theirs.coef_[0]], abs=1e-4)
     constant, first, second = baselines.regression({"a": x[:, 0], "b": x[:, 1]}, labels)
     assert [constant.name, first.name, second.name] == ["constant", "a", "b"]
@@ -167,7 +171,7 @@ def test_a_regression_is_scikit_learns_and_says_when_it_cannot() -> None:
     assert second.p is not None
     assert first.p < 1e-6 < second.p
     assert first.error is not None
-    assert first.p == pytest.approx(2 * stats.norm.sf(abs(first.beta / first.error)))
+    assert first.p == pytest.approx(2 * STATS.norm.sf(abs(first.beta / first.error)))
     apart = fit(x[:, :1], x[:, 0] > 0)
     assert not apart.converged
     assert apart.p_values() == [None, None]
