@@ -215,3 +215,14 @@ async def test_priority_has_bounds(tenant: Tenant) -> None:
     for priority in (-101, 101):
         body = {"task": task["id"], "agent": agent["id"], "priority": priority}
         assert (await tenant.client.post("/v1/runs", json=body)).status_code == 422
+
+
+async def test_a_project_has_a_budget(operator: Tenant, other: Tenant) -> None:
+    path = f"/v1/projects/{other.project_id}"
+    seen = await patch(operator, path, {"budget": {"agents_usd": "50", "at_limit": "stop"}})
+    assert seen["budget"] == {"agents_usd": "50", "judges_usd": None, "at_limit": "stop"}
+    assert (seen["spend"], seen["max_runs"]) == ({}, None)
+    await patch(operator, path, {"budget": {"agents_usd": "much"}}, 422)
+    await patch(operator, path, {"max_runs": 3})
+    assert (await operator.get(path))["budget"]["agents_usd"] == "50"
+    assert (await patch(operator, path, {"budget": None}))["budget"] is None

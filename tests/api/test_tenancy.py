@@ -28,6 +28,13 @@ BODIES: dict[str, Any] = {
     "/v1/tasks/{task_id}/client-facts": {},
     "/v1/scaffolds/{scaffold_id}/conformance": {},
     "/v1/runs/{run_id}/stop": {"mode": "discard"},
+    "/v1/runs/{run_id}/notes": {"body": "x"},
+    "/v1/evaluations/{evaluation_id}/start": {},
+    "/v1/evaluations/{evaluation_id}/stop": {},
+    "/v1/evaluations/{evaluation_id}/agents": [{"agent": "any"}],
+    "/v1/evaluations/{evaluation_id}/retry": {"outcomes": ["ungraded"]},
+    "/v1/evaluations/{evaluation_id}/hold": {},
+    "/v1/evaluations/{evaluation_id}/release": {},
     "/v1/runs/{run_id}/claim": {"holder": "x"},
     "/v1/runs/{run_id}/desktop/ticket": {},
     "/v1/runs/{run_id}/film": {},
@@ -83,6 +90,8 @@ async def everything(one: Tenant) -> dict[str, str]:
         **await _campaign(one),
         "image_id": (await one.post("/v1/images", {"name": "mine", "archive": digest}))["id"],
         "project_id": one.project_id,
+        "evaluation_id": (await _evaluation(one, task["id"], run["agent"]["id"]))["id"],
+        "note_id": (await one.post(f"/v1/runs/{run['id']}/notes", {"body": "mine"}))["id"],
     }
 
 
@@ -113,6 +122,10 @@ async def _campaign(one: Tenant) -> dict[str, str]:
     rater = (await one.post(f"{path}/raters", {"raters": [{"name": "bot", "token_id": me["token_id"]}]}))["data"][0]
     taken = await one.post(f"/v1/rate/next?campaign_id={campaign['id']}", None, 200)
     return {"campaign_id": campaign["id"], "rater_id": rater["id"], "assignment_id": taken["id"]}
+
+
+async def _evaluation(one: Tenant, task_id: str, agent_id: str) -> Any:
+    return await one.post("/v1/evaluations", {"name": "mine", "task_ids": [task_id], "agents": [{"agent": agent_id}]})
 
 
 async def _operation(one: Tenant) -> str:
