@@ -70,6 +70,8 @@ def _json(path: Path, pointer: str) -> Iterator[tuple[Values | None, str]]:
 
 def _jsonl(path: Path, _pointer: str) -> Iterator[tuple[Values | None, str]]:
     with path.open("rb") as file:
+        if file.peek(2)[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise InvalidInput(path, ["is UTF-16; only UTF-8 is read"])
         while line := file.readline(MAX_ROW_BYTES + 1):
             if len(line) > MAX_ROW_BYTES:
                 _skip_line(file, line)

@@ -36,9 +36,11 @@ def read_json(path: Path, limit: int = MAX_JSON_BYTES) -> Any:
     """
     # Opening a pipe would wait for somebody who writes.
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        known = os.fstat(file.fileno())
+        if not stat.S_ISREG(known.st_mode):
             raise InvalidInput(path, ["is not a regular file"])
-        data = file.read(limit + 1)
+        # A file may grow meanwhile; to ask for the limit would reserve as much for the smallest of them.
+        data = file.read(min(known.st_size, limit) + 1)
     if len(data) > limit:
         raise InvalidInput(path, [f"is longer than {limit} bytes"])
     try:
@@ -68,8 +70,7 @@ def read_elements(path: Path, limit: int = MAX_JSON_BYTES) -> Any:
     try:
         return read_json(path, limit)
     except InvalidInput as error:
-        with path.open("rb") as file:
-            found = parse_elements(file.read(limit + 1)) if path.stat().st_size <= limit else []
+        found = parse_elements(path.read_bytes()) if path.is_file() and path.stat().st_size <= limit else []
         if any(not isinstance(element, Broken) for element in found):
             return found
         raise error from None
