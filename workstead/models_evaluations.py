@@ -71,6 +71,12 @@ class Evaluation(Model):
         return sum(self.counts.get("phase", {}).get(phase, 0) for phase in phases)
 
     @property
+    def wanted(self) -> int:
+        """Return how many graded runs a whole evaluation has; more exist where some were cancelled or invalidated and redone."""
+        tasks: list[Any] | None = (self.resolved or {}).get("tasks")
+        return self.total if tasks is None else len(tasks) * sum(agent.samples for agent in self.agents)
+
+    @property
     def graded(self) -> int:
         return self.counts.get("outcome", {}).get("graded", 0)
 

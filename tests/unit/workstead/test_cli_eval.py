@@ -209,6 +209,12 @@ class TestEnds:
     def test_others(self, state: str, graded: int, code: int) -> None:
         assert exit_code(self.read(state, agents=[agent(done=6)], graded=graded)) == code
 
+    def test_runs_that_were_redone_are_not_wanted_twice(self) -> None:
+        """Two samples of three tasks; two runs were invalidated and made anew."""
+        found = self.read("done", agents=[agent(total=8, done=8)], graded=6, resolved={"tasks": [{}, {}, {}]})
+        assert exit_code(found) == 0
+        assert exit_code(found.model_copy(update={"counts": {"outcome": {"graded": 5}}})) == 3
+
     def test_watch_says_why_and_ends(self, server: Server) -> None:
         held = agent(2, hold=self.RULE, done=2, held=4)
         hold = {**self.RULE, "agent_id": "agt_2", "label": f"two{HOSTILE}"}

@@ -86,7 +86,7 @@ def exit_code(found: Evaluation) -> int:
         return FAILED
     if is_held_back(found):
         return HELD_BACK
-    return GRADED if found.graded >= found.total else UNGRADED
+    return GRADED if found.graded >= found.wanted else UNGRADED
 
 
 def end(found: Evaluation) -> None:
