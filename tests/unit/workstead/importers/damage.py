@@ -296,7 +296,7 @@ FILE_KINDS = frozenset(
     }
 )
 UNTYPED = frozenset(
-    {"id_true", "id_list", "id_object", "huge_number", "nul", "surrogate", "nan", "infinity", "id_long"}
+    {"case_clash", "id_true", "id_list", "id_object", "huge_number", "nul", "surrogate", "nan", "infinity", "id_long"}
 )
 """What a CSV cell cannot hold, or holds as something else (a list of files needs a mapping)."""
 PARQUET_KINDS = frozenset({"missing_file", "duplicate_ids", "empty_instruction", "zero_weights", "traversal", "nan"})
