@@ -17,6 +17,7 @@ from workstead._async.driving import AsyncDrive
 from workstead._async.evaluations import AsyncEvaluations
 from workstead._async.evidence import AsyncEvidence
 from workstead._async.exports import AsyncExports
+from workstead._async.forecasts import AsyncForecasts
 from workstead._async.grading_plans import AsyncGradingPlans
 from workstead._async.gradings import AsyncGradings
 from workstead._async.hosts import AsyncHosts
@@ -25,6 +26,7 @@ from workstead._async.images import AsyncImages
 from workstead._async.judges import AsyncJudges
 from workstead._async.operations import AsyncOperations
 from workstead._async.projects import AsyncProjects
+from workstead._async.publications import AsyncPublications
 from workstead._async.registry import AsyncAgents, AsyncScaffolds, AsyncTasks
 from workstead._async.regrades import AsyncRegrades
 from workstead._async.reports import AsyncReports
@@ -74,6 +76,7 @@ class AsyncClient:
         self.evaluations = AsyncEvaluations(self._http)
         self.reports = AsyncReports(self._http)
         self.exports = AsyncExports(self._http)
+        self.publications = AsyncPublications(self._http)
         self.operations = AsyncOperations(self._http)
         self.benchmarks = AsyncBenchmarks(self._http, self.blobs, self.operations)
         self.gradings = AsyncGradings(self._http)
@@ -84,6 +87,7 @@ class AsyncClient:
         self.evidence = AsyncEvidence(self._http)
         self.controls = AsyncControls(self._http)
         self.judges = AsyncJudges(self._http)
+        self.forecasts = AsyncForecasts(self._http)
         self.campaigns = AsyncCampaigns(self._http)
         self.rating = AsyncRating(self._http)
         self.deliverables = AsyncDeliverables(self._http, self.blobs)

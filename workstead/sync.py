@@ -18,6 +18,7 @@ from workstead._sync.driving import SyncDrive
 from workstead._sync.evaluations import SyncEvaluations
 from workstead._sync.evidence import SyncEvidence
 from workstead._sync.exports import SyncExports
+from workstead._sync.forecasts import SyncForecasts
 from workstead._sync.grading_plans import SyncGradingPlans
 from workstead._sync.gradings import SyncGradings
 from workstead._sync.hosts import SyncHosts
@@ -26,6 +27,7 @@ from workstead._sync.images import SyncImages
 from workstead._sync.judges import SyncJudges
 from workstead._sync.operations import SyncOperations
 from workstead._sync.projects import SyncProjects
+from workstead._sync.publications import SyncPublications
 from workstead._sync.registry import SyncAgents, SyncScaffolds, SyncTasks
 from workstead._sync.regrades import SyncRegrades
 from workstead._sync.reports import SyncReports
@@ -75,6 +77,7 @@ class Client:
         self.evaluations = SyncEvaluations(self._http)
         self.reports = SyncReports(self._http)
         self.exports = SyncExports(self._http)
+        self.publications = SyncPublications(self._http)
         self.operations = SyncOperations(self._http)
         self.benchmarks = SyncBenchmarks(self._http, self.blobs, self.operations)
         self.gradings = SyncGradings(self._http)
@@ -85,6 +88,7 @@ class Client:
         self.evidence = SyncEvidence(self._http)
         self.controls = SyncControls(self._http)
         self.judges = SyncJudges(self._http)
+        self.forecasts = SyncForecasts(self._http)
         self.campaigns = SyncCampaigns(self._http)
         self.rating = SyncRating(self._http)
         self.deliverables = SyncDeliverables(self._http, self.blobs)

@@ -13,6 +13,7 @@ from workstead.cli.demo_desktop import demo_desktop
 from workstead.cli.doctor import doctor
 from workstead.cli.eval.app import eval_app
 from workstead.cli.evidence import evidence_app
+from workstead.cli.forecasts import forecasts_app
 from workstead.cli.grade import grade_app
 from workstead.cli.hosts import hosts_app
 from workstead.cli.images import images_app
@@ -21,6 +22,7 @@ from workstead.cli.models import models_app
 from workstead.cli.operations import operations_app
 from workstead.cli.plans import plans_app
 from workstead.cli.projects import project_app
+from workstead.cli.publications import publications_app
 from workstead.cli.regrade import regrade
 from workstead.cli.run import run
 from workstead.cli.runs import runs_app
@@ -52,6 +54,8 @@ for name, group in (
     ("plans", plans_app),
     ("campaigns", campaigns_app),
     ("judges", judges_app),
+    ("forecasts", forecasts_app),
+    ("publications", publications_app),
     ("artifacts", artifacts_app),
     ("evidence", evidence_app),
     ("models", models_app),
