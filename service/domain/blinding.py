@@ -42,6 +42,11 @@ class Names:
         return [*seen]
 
 
+def parts_of(name: str) -> list[str]:
+    """Return the words that a name is made of: ``acme/one`` is ``acme`` and ``one``."""
+    return [part for part in _PARTS.split(name) if part]
+
+
 @lru_cache(maxsize=64)  # thousands of names make a large pattern, and every file of every rater needs it
 def _made(names: frozenset[str]) -> Names:
     found = {part.casefold() for name in names for part in (name, *_PARTS.split(name)) if _tells(part)}

@@ -32,7 +32,7 @@ class ExportRequest(Strict):
     evaluation_ids: list[Annotated[str, Field(min_length=1, max_length=64)]] = Field(min_length=1, max_length=50)
     profile: Profile = Profile.INTERNAL
     waivers: list[Waiver] = Field(default_factory=list[str], max_length=1_000)
-    names: list[Annotated[str, Field(min_length=3, max_length=200)]] = Field(
+    names: list[Annotated[str, Field(min_length=4, max_length=200)]] = Field(
         default_factory=list[str], max_length=1_000
     )
     """Further words that must not leave the house, beside those that the profile leaves out."""

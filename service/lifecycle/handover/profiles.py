@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from service.domain.blinding import Names
+from service.domain.blinding import Names, parts_of
 from service.domain.errors import Invalid
 from service.domain.handover import ExportSpec, Profile
 from service.reporting.dictionary import TABLES
@@ -69,7 +69,9 @@ def _agent_id(tables: Tables, name: str) -> str:
 
 
 def _identities(agents: pl.DataFrame) -> set[str]:
-    return {name for column in _MAKERS for name in _texts(agents, column)}
+    """Return the parts of what tells whose work it is: what an agent that is shown has too is no secret."""
+    names = {name for column in _MAKERS for name in _texts(agents, column)}
+    return {part.casefold() for name in names for part in parts_of(name)}
 
 
 def _without_agents(tables: Tables, agent_ids: list[str]) -> Tables:
