@@ -180,17 +180,15 @@ async def _further(tx: Tx, one: Tenant, made: list[str], tasks: list[str], agent
             "provider": "acme", "requested_model": "one", "reported_model": f"one-{n % 2}", "cost_usd": Decimal("0.125"),
         }  # fmt: skip
         await tx.execute(model_requests.insert().values(asked))
-    for seq, (kind, payload) in enumerate(
-        [
-            ("tool.call", {"id": "c1", "name": "bash", "arguments": {}}),
-            ("tool.call", {"id": "c2", "name": "=cmd()"}),
-            ("tool.result", {"id": "c1", "is_error": True}),
-            ("tool.result", {"id": "c2", "is_error": "who knows"}),
-            ("tool.call", {"name": "lost"}),
-        ],
-        1,
-    ):
-        event = {
+    said: list[tuple[str, dict[str, Any]]] = [
+        ("tool.call", {"id": "c1", "name": "bash", "arguments": {}}),
+        ("tool.call", {"id": "c2", "name": "=cmd()"}),
+        ("tool.result", {"id": "c1", "is_error": True}),
+        ("tool.result", {"id": "c2", "is_error": "who knows"}),
+        ("tool.call", {"name": "lost"}),
+    ]
+    for seq, (kind, payload) in enumerate(said, 1):
+        event: dict[str, Any] = {
             "run_id": made[0],
             "seq": seq,
             "attempt": 1,
@@ -212,13 +210,19 @@ async def _model(tx: Tx, one: Tenant) -> str:
 
 async def _campaign(tx: Tx, one: Tenant, made: list[str], tasks: list[str]) -> None:
     ids = {name: new_id(name) for name in ("cmp", "itm", "rtr", "asg", "prf")}
-    head = {"id": ids["cmp"], "project_id": one.project_id, "name": "panel", "form": "human_panel", "spec": {}}
+    head: dict[str, Any] = {
+        "id": ids["cmp"],
+        "project_id": one.project_id,
+        "name": "panel",
+        "form": "human_panel",
+        "spec": {},
+    }
     about = {"instruction": "Rate.", "instruction_sha256": "ab" * 32, "items": 1, "author": "tok_x"}
     await tx.execute(campaigns.insert().values({**head, **about}))
     mine = {"project_id": one.project_id, "campaign_id": ids["cmp"]}
-    item = {"id": ids["itm"], "position": 0, "task_id": tasks[0], "run_id": made[0], "categories": []}
+    item: dict[str, Any] = {"id": ids["itm"], "position": 0, "task_id": tasks[0], "run_id": made[0], "categories": []}
     await tx.execute(campaign_items.insert().values({**mine, **item}))
-    rater = {"id": ids["rtr"], "name": "Barbara Brown", "pseudonym": "rater-1", "categories": []}
+    rater: dict[str, Any] = {"id": ids["rtr"], "name": "Barbara Brown", "pseudonym": "rater-1", "categories": []}
     await tx.execute(raters.insert().values({**mine, **rater}))
     said = {"rating": 2, "failed_early": False, "reason": "fine work", "tags": ["incomplete"], "notes": ""}
     rating = {

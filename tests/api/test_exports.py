@@ -192,7 +192,12 @@ async def test_exports_are_their_projects_and_hidden_ones_for_those_who_may_read
     assert (await tenant.client.get(path, headers=both)).status_code == 200
     part = await tenant.client.get(path, headers={"Range": "bytes=0-3"})
     assert (part.status_code, part.content) == (206, b"PK\x03\x04")
-    for wrong in ({"evaluation_ids": []}, {"evaluation_ids": ["x", "x"]}, {"evaluation_ids": ["x"], "embargo": ["y"]}):
+    bodies: list[Any] = [
+        {"evaluation_ids": []},
+        {"evaluation_ids": ["x", "x"]},
+        {"evaluation_ids": ["x"], "embargo": ["y"]},
+    ]
+    for wrong in bodies:
         await tenant.post("/v1/exports", wrong, 422)
     async with tenant.state.db.transaction() as tx:
         old = table.update().where(table.c.id == made["id"])
