@@ -12,6 +12,9 @@ from workstead.task_dir import Bundle
 REPORT_S = 120.0
 """How long a report may take after its run."""
 FOLDER = "inputs"
+PLAN = "check-inputs"
+UNGRADED = [{"method": "integrity", "only_where_named": True}]
+"""A copy of the inputs is nothing to pay judges for, and no people are waited for."""
 _COPY = """\
 cd /workspace && mkdir -p "$1/inputs" || exit 1
 for entry in * .[!.]*; do
@@ -32,10 +35,11 @@ async def check_inputs(client: AsyncClient, items: Sequence[Input], labels: Mapp
     if not items:
         return
     agent = await client.agents.create((await client.scaffolds.register(SCAFFOLD)).ref)
+    plan = await client.grading_plans.create(PLAN, {"graders": UNGRADED})
     started: dict[str, Finding] = {}
     runs: list[Run] = []
     for task_id, found in items:
-        run = await client.runs.create(task_id, agent.id, labels=labels)
+        run = await client.runs.create(task_id, agent.id, labels=labels, plan=plan.plan)
         started[run.id] = found
         runs.append(run)
     note(f"{len(runs)} runs open the files of the tasks")
