@@ -24,6 +24,7 @@ LISTS = (
 )
 INTEGRITY = {"method": "integrity"}
 BODIES: dict[str, Any] = {
+    "/v1/publications/{publication_id}/withdrawals": {"agent": "solver", "reason": "a wrong flag"},
     "/v1/runs/{run_id}/rerun": {"mode": "fresh"},
     "/v1/tasks/{task_id}/client-facts": {},
     "/v1/scaffolds/{scaffold_id}/conformance": {},
