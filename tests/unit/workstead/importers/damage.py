@@ -35,6 +35,8 @@ class Folders:
     """File with a number that can be spoiled; ``number`` is how it is written there."""
     number: str = ""
     options: Mapping[str, str] = field(default_factory=dict[str, str])
+    costs: Mapping[str, Cost] = field(default_factory=dict[str, Cost])
+    """Where a kind costs this format something else."""
 
     def build(self, root: Path) -> Path:
         """Return the folder of the item to damage."""

@@ -46,9 +46,25 @@ def _rli(root: Path, name: str) -> Path:
     return add_rli(root, f"public_00{NUMBERS[name]}", {"total_project_cost": 200, "human_completion_hours": 3})
 
 
+def _payworthy(root: Path, name: str) -> Path:
+    folder = root / name
+    (folder / "deliverable").mkdir(parents=True)
+    told = posting(item_id=name)
+    (folder / "posting.md").write_text(told.pop("description"))
+    (folder / "metadata.json").write_text(json.dumps(told))
+    (folder / "deliverable/work.csv").write_text(name)
+    return folder
+
+
+# What a solver delivered is no part of the posting, and costs itself only; a short text is no posting.
+WORKS_ONLY: dict[str, Cost] = {
+    **dict.fromkeys(("symlink", "sparse_file", "traversing_name", "special_files", "long_names"), "nothing"),
+    "controls": "item",
+}
 FOLDERS = [
     Folders("jobbench", "jobbench", _jobbench, "task_folder/TASK_INSTRUCTIONS.txt", "task_folder/sub/a b.csv", "RUBRICS.json", "10"),
     Folders("rli", "rli", _rli, "project/brief.md", "project/inputs/logo.svg", "project/metadata.json", "200"),
+    Folders("payworthy", "payworthy", _payworthy, "posting.md", "deliverable/work.csv", "metadata.json", "100", costs=WORKS_ONLY),
     Folders("harbor", "harbor", add_harbor, "instruction.md", "tests/check.py", "task.toml", "900.0"),
 ]  # fmt: skip
 
@@ -160,7 +176,7 @@ def test_folders(tmp_path: Path, shape: Folders, kind: str) -> None:
     damage, cost = FOLDER_DAMAGE[kind]
     damage(shape, shape.build(tmp_path))
     with bounded(), read(shape.importer, tmp_path, **shape.options) as imported:
-        judge(imported, cost)
+        judge(imported, shape.costs.get(kind, cost))
 
 
 CASES = [(shape, kind) for shape in ROWS for kind in ROW_DAMAGE if applies(shape, kind)]
