@@ -15,6 +15,7 @@ from workstead._async.operations import AsyncOperations
 from workstead._async.pages import pages
 from workstead.errors import Conflict, Invalid, NotFound, problem_of
 from workstead.models import Benchmark, BenchmarkItem, Operation
+from workstead.models_benchmarks import BenchmarkCard
 
 IMPORT_WAIT_S = 10.0
 OnProgress = Callable[[int, int], None]
@@ -94,6 +95,10 @@ class AsyncBenchmarks:
         """Yield items in their order; ``filters``: status, item (pattern of keys), check, facet.<name>."""
         async for item in pages(self._http, _path(benchmark_id, "items"), filters or {}, limit):
             yield BenchmarkItem.model_validate(item)
+
+    async def card(self, benchmark_id: str) -> BenchmarkCard:
+        """Return what a benchmark is made of: counts, facets, file formats, prices, human time. Raises NotFound, Problem."""
+        return BenchmarkCard.model_validate(await self._http.json("GET", _path(benchmark_id, "card")))
 
     async def set_checks(self, benchmark_id: str, checks: Mapping[str, Mapping[str, Any]]) -> Benchmark:
         """Keep what a check found: key → ``{state: ok|suspect|broken, oracle, nop, reasons, runs}``, ≤ 5 000 at once.

@@ -1,4 +1,4 @@
-"""``workstead benchmarks …``: import, list, show, check."""
+"""``workstead benchmarks …``: import, list, show, card, check."""
 
 import asyncio
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from workstead.cli.benchmark_card import show_card
 from workstead.cli.checking import CheckOrder, check_benchmark
 from workstead.cli.checking_report import exit_code, show_checks
 from workstead.cli.common import FAILED, emit, facts, fail, in_words, labels_of, line, out
@@ -150,6 +151,18 @@ def show_benchmark(ref: Ref, items: Items = False, as_json: Json = False) -> Non
     rows = [(i.key, i.status, (i.checked or {}).get("state"), reasons(i.problems), _found(i.checked)) for i in found]
     if rows:
         out.print(plain_table(("item", "status", "check", "problems", "what the check found"), rows))
+
+
+@benchmarks_app.command("card")
+@in_words
+def show_benchmark_card(ref: Ref, as_json: Json = False) -> None:
+    """Show what a benchmark is made of: counts, facets, file formats, prices, human time."""
+    with Client() as client:
+        card = client.benchmarks.card(client.benchmarks.find(ref).id)
+    if as_json:
+        emit(card)
+    else:
+        show_card(card)
 
 
 _NO_SOURCE = {"importer": "unknown", "importer_version": ""}

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict
 from starlette.responses import Response
 
 from service.api.auth import BenchmarksRead, BenchmarksWrite, State
+from service.api.benchmark_card import MOST_FORMATS, Card, card_of
 from service.api.benchmark_import import import_manifest, import_uploaded
 from service.api.benchmark_view import Benchmark, ChecksRequest, Item, benchmark_view, item_view
 from service.api.conditional import none_match, revision_tag
@@ -20,7 +21,7 @@ from service.api.rendering import answer
 from service.domain.benchmarks import ItemStatus
 from service.domain.errors import Conflict, Invalid
 from service.domain.tasks import LABELS, Sha256
-from service.store import audit, benchmarks
+from service.store import audit, benchmark_cards, benchmarks
 from service.store.benchmarks import Counted, ItemFilter
 from service.store.database import Tx
 from service.store.rows import Slice
@@ -103,6 +104,25 @@ async def get_benchmark(benchmark_id: str, request: Request, caller: BenchmarksR
     if none_match(request.headers.get("if-none-match"), tag):
         return Response(status_code=304, headers={"ETag": tag, "Cache-Control": "private, no-cache"})
     return answer(benchmark_view(row, counts[row.id]), headers={"ETag": tag})
+
+
+@router.get(
+    "/{benchmark_id}/card",
+    operation_id="get_benchmark_card",
+    response_model=Card,
+    responses={304: {"description": "unchanged"}},
+)
+async def get_card(benchmark_id: str, request: Request, caller: BenchmarksRead, state: State) -> Response:
+    """Say what a benchmark is made of: counts, facets, file formats, prices, human time. The ETag is its revision."""
+    async with state.db.reading() as tx:
+        row = await benchmark_or_404(tx, caller, benchmark_id)
+        tag = revision_tag(row.revision)
+        if none_match(request.headers.get("if-none-match"), tag):
+            return Response(status_code=304, headers={"ETag": tag, "Cache-Control": "private, no-cache"})
+        counts = await benchmarks.counts(tx, [row.id])
+        worths = await benchmark_cards.worths(tx, row.id)
+        formats = await benchmark_cards.formats(tx, row.id, MOST_FORMATS)
+    return answer(card_of(row, counts[row.id], worths, formats), headers={"ETag": tag})
 
 
 @router.get("/{benchmark_id}/items", operation_id="list_benchmark_items", response_model=ListOf[Item])

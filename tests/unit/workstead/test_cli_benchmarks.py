@@ -10,12 +10,14 @@ from typer.testing import CliRunner, Result
 
 from tests.unit.workstead.fake_api import run_body
 from workstead.cli.app import app
+from workstead.cli.benchmark_card import show_card
 from workstead.cli.checking import read, refused
 from workstead.cli.checking_inputs import judge
 from workstead.cli.checking_report import MAX_REASONS, Finding, exit_code
 from workstead.errors import Invalid
 from workstead.importers.registry import IMPORTERS
 from workstead.models import BenchmarkItem, Integrity, Run
+from workstead.models_benchmarks import BenchmarkCard
 
 DEMO = Path(__file__).parents[3] / "demo"
 SHAPE_B = DEMO / "benchmarks/freelance/shape_b.json"
@@ -180,3 +182,24 @@ def test_a_check_does_not_wait_for_people() -> None:
         checked = read(item, "task_1", {"instruction": "x", "graders": [{"method": m} for m in methods]})
         assert checked.has_grader is runnable
         assert ("people grade it" in str(checked.found.remarks)) is not runnable
+
+
+def test_a_card_on_one_page(capsys: pytest.CaptureFixture[str]) -> None:
+    places = ("total", "mean", "min", "p10", "p25", "p50", "p75", "p90", "max")
+    show_card(
+        BenchmarkCard(
+            id="bench_1",
+            name="set",
+            version="1",
+            notice="Cite\x1b[31m us.",
+            counts={"items": 3, "ok": 2, "disputed": 0, "quarantined": 1},
+            facets={"category": {"tasks": 2, "distinct": 20, "values": {f"c{n}": 1 for n in range(20)}}},
+            formats=[{"suffix": None, "tasks": 1, "files": 2, "size_bytes": 3}],
+            price_usd={"n": 2, "missing": 0, **dict.fromkeys(places, 1234.5)},
+            price_and_hours={"n": 3, "r": 0.5},
+        )
+    )
+    shown = capsys.readouterr().out
+    for said in ("2 ok, 0 disputed, 1 quarantined", "1,234.50", "r = 0.500 over 3 items", "8 more", "none", "Cite"):
+        assert said in shown
+    assert "\x1b" not in shown
