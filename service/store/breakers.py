@@ -14,6 +14,12 @@ from service.store.phases import notify
 from service.store.rows_models import BreakerRow, ModelRow
 from service.store.tables_models import breakers, models
 
+# A model's breaker is that of its present credential.
+UNREACHABLE = """(r.model_id IS NOT NULL AND r.replay_of IS NULL AND EXISTS (
+    SELECT 1 FROM breakers b JOIN models m ON m.id = b.model_id
+    WHERE b.model_id = r.model_id AND b.state <> 'closed' AND b.credential_id = coalesce(m.credential_id, '')))"""
+"""Of a run `r`: a way to its model is not open to it now; a replay asks nobody."""
+
 
 @dataclass(frozen=True, slots=True)
 class Way:

@@ -15,6 +15,7 @@ from service.domain.events import EventType
 from service.domain.placement import Capacity, Need, Share, reserving_host
 from service.domain.run_states import AttemptState, Phase
 from service.store import capacity
+from service.store.breakers import UNREACHABLE
 from service.store.database import Tx
 from service.store.evaluations import budgets, gates
 from service.store.evaluations.gates import GATES, NO_GATE, OF_GATE, Gatekeeper
@@ -27,12 +28,6 @@ RESERVE_AFTER_S = 60.0
 _MARGIN = 20
 _ROUNDS = 4
 LIVE = "('provisioning', 'running', 'paused', 'awaiting_confirmation', 'collecting')"
-
-# Of a run `r`: a way to its model is not open to it now; a replay asks nobody. Whose breaker this is, is in
-# service.store.breakers: the one of the model's present credential.
-UNREACHABLE = """(r.model_id IS NOT NULL AND r.replay_of IS NULL AND EXISTS (
-    SELECT 1 FROM breakers b JOIN models m ON m.id = b.model_id
-    WHERE b.model_id = r.model_id AND b.state <> 'closed' AND b.credential_id = coalesce(m.credential_id, '')))"""
 
 # Of `c` (a project's candidate with its `place`), `p` (projects) and `live`.
 TURN = "c.priority DESC, coalesce(live.n, 0) + c.place, p.served_at NULLS FIRST, c.queued_at, c.id"

@@ -7,7 +7,7 @@ from sqlalchemy import RowMapping, func, select, text
 from service.domain.placement import Capacity, Wait, nowhere, too_large
 from service.domain.run_states import Phase
 from service.store import capacity
-from service.store.claims import UNREACHABLE
+from service.store.breakers import UNREACHABLE
 from service.store.database import Tx
 from service.store.phases import change_phase, touch
 from service.store.tables import runs
