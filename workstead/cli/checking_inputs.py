@@ -13,8 +13,8 @@ REPORT_S = 120.0
 """How long a report may take after its run."""
 FOLDER = "inputs"
 PLAN = "check-inputs"
-UNGRADED = [{"method": "integrity", "only_where_named": True}]
-"""A copy of the inputs is nothing to pay judges for, and no people are waited for."""
+OPENS = [{"method": "integrity", "settings": {"checks": ["opens"], "from_instruction": False}}]
+"""In place of the task's graders: a copy of its inputs is nothing to pay judges for, and people are not waited for."""
 _COPY = """\
 cd /workspace && mkdir -p "$1/inputs" || exit 1
 for entry in * .[!.]*; do
@@ -35,7 +35,7 @@ async def check_inputs(client: AsyncClient, items: Sequence[Input], labels: Mapp
     if not items:
         return
     agent = await client.agents.create((await client.scaffolds.register(SCAFFOLD)).ref)
-    plan = await client.grading_plans.create(PLAN, {"graders": UNGRADED})
+    plan = await client.grading_plans.create(PLAN, {"graders": OPENS})
     started: dict[str, Finding] = {}
     runs: list[Run] = []
     for task_id, found in items:
