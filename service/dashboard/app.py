@@ -1,11 +1,11 @@
-"""Server-rendered pages: login, runs, a run, its screen, a person's work, campaigns, raters'. Put onto the API's application by wiring."""
+"""Server-rendered pages: login, runs, a run, its screen, a person's work, evaluations, campaigns, raters'. Put onto the API's application by wiring."""
 
 from pathlib import Path
 
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
-from service.dashboard import lead, pages, rating, screens
+from service.dashboard import lead, pages, rating, results, screens
 from service.dashboard.visitor import Dashboard
 
 STATIC = Path(__file__).parent / "static"
@@ -17,6 +17,7 @@ def install(app: FastAPI, dashboard: Dashboard) -> None:
     app.include_router(pages.router)
     app.include_router(screens.router)
     app.include_router(lead.router)
+    app.include_router(results.router)
     if dashboard.rating is not None:
         app.include_router(rating.router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
