@@ -119,24 +119,28 @@ async def lead(stage: Stage, tmp_path: Path) -> AsyncIterator[Lead]:
 
 
 async def test_all_well_starts_it_and_no_table_counts_the_trials(lead: Lead) -> None:
-    both = [await lead.stage.agent("one", READY), await lead.workshop.agent("single_response", "one-file")]
+    both = [
+        await lead.stage.agent("one", READY),
+        await lead.workshop.agent("single_response", "one-file"),
+        await lead.stage.agent("reference", kind="oracle"),
+    ]
     row, operation = await lead.begin(both)
     ended = await lead.check(operation)
     assert ended.state is OperationState.SUCCEEDED, (ended.problem, ended.log)
     assert ended.result is not None
     assert (ended.result["started"], ended.result["ok"]) == (True, True), ended.result
     row = await lead.row(row.id)
-    assert (row.state, row.total) == (EvaluationState.RUNNING, 4)
+    assert (row.state, row.total) == (EvaluationState.RUNNING, 6)
     assert row.preflight is not None
     assert row.preflight["agents"] == {agent: {"ok": True, "problems": []} for agent in both}
     assert row.preflight["at"].endswith("Z")
     trials = await lead.trials()
     assert sorted(run.agent_id for run in trials) == sorted(both)
     assert {run.task_name for run in trials} == {NAME}
-    assert len(await lead.runs()) == 6
+    assert len(await lead.runs()) == 9
     async with lead.stage.db.reading() as tx:
         figures = await report(tx, lead.stage.project.id, RunFilter())
-    assert figures.excluded == {"preflight:-": 2, "unfinished:-": 4}
+    assert figures.excluded == {"preflight:-": 3, "unfinished:-": 6}
 
 
 async def test_a_wrong_model_id_stops_it_in_the_providers_own_words(lead: Lead) -> None:

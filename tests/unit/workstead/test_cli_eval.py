@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 import pytest
@@ -94,8 +94,9 @@ class TestBenchmark:
         assert "6 of 6 done" in result.stdout
         assert server.script.left == 0
 
-    def test_a_no_deletes_the_draft(self, server: Server) -> None:
-        result = server.run(*self.words, answers=[evaluation(status=201), httpx.Response(204)], stdin="n\n")
+    @pytest.mark.parametrize("said", ["n\n", ""])
+    def test_a_no_deletes_the_draft(self, server: Server, said: str) -> None:
+        result = server.run(*self.words, answers=[evaluation(status=201), httpx.Response(204)], stdin=said)
         assert result.exit_code == 1
         assert server.asked[-1] == ("DELETE", "/v1/evaluations/eval_1")
 
@@ -172,7 +173,7 @@ class TestFiles:
 class TestEnds:
     """When nothing goes on by itself any more, and what the exit code then says."""
 
-    RULE: dict[str, Any] = {"reason": "stop_rule", "detail": "5 of 10 were bad"}
+    RULE: ClassVar[dict[str, Any]] = {"reason": "stop_rule", "detail": "5 of 10 were bad"}
 
     def read(self, state: str = "running", **fields: Any) -> Evaluation:
         return Evaluation.model_validate(body(state, **fields))

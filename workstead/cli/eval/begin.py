@@ -179,11 +179,18 @@ async def _begin(there: Connection, spec: Mapping[str, Any], how: How) -> int:
             return GRADED
         if not how.as_json:
             show_draft(drafted)
-        if not how.yes and not typer.confirm("Start it?", err=True):
+        if not how.yes and not _wanted():
             await client.evaluations.delete(drafted.id)
             note(f"{drafted.id} was deleted; nothing ran")
             return FAILED
         return await _start(client, drafted, how)
+
+
+def _wanted() -> bool:
+    try:
+        return typer.confirm("Start it?", err=True)
+    except typer.Abort:  # nobody is there to ask, or Ctrl-C
+        return False
 
 
 async def _start_known(there: Connection, evaluation_id: str, how: How) -> int:
