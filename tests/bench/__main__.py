@@ -7,6 +7,7 @@ from tests.bench.collecting import collect
 from tests.bench.desktop_runs import desktop_runs
 from tests.bench.desktop_start import desktop_start
 from tests.bench.evaluation_matrix import matrix
+from tests.bench.evaluation_watching import changes_feed, matrix_view
 from tests.bench.evidence import evidence, evidence_cached
 from tests.bench.executing import exec_
 from tests.bench.forecast_auc import forecast_auc
@@ -26,7 +27,7 @@ BENCHES = {
     "import": import_, "gateway": gateway, "poll": poll, "collect": collect,
     "code_tests": code_tests, "code_tests_isolated": code_tests_isolated, "desktop_runs": desktop_runs,
     "desktop_start": desktop_start, "screen": screen, "view": view, "judge_queue": judge_queue,
-    "evidence": evidence, "evidence_cached": evidence_cached, "forecast_auc": forecast_auc, "matrix": matrix,
+    "evidence": evidence, "evidence_cached": evidence_cached, "forecast_auc": forecast_auc, "matrix": matrix, "matrix_view": matrix_view, "changes": changes_feed,
     "report": report, "elo": elo,
 }  # fmt: skip
 

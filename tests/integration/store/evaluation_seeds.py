@@ -1,6 +1,7 @@
 """An evaluation that is under way, with as many agents and runs as a test wants."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,20 +64,8 @@ async def scene(
     """An agent per entry of ``with_models`` (``provider/name``) and ``each`` queued runs of it; breadth first."""
     async with db.transaction() as tx:
         ids = [await _agent(tx, seeds, i, name) for i, name in enumerate(with_models)]
-        evaluation_id = await _row(tx, seeds, columns)
-        rows: list[dict[str, Any]] = [
-            {"evaluation_id": evaluation_id, "agent_id": a, "position": i, "samples": each, "settings": {}}
-            for i, a in enumerate(ids)
-        ]  # fmt: skip
-        await members.add_agents(tx, rows)
-        task = {
-            "evaluation_id": evaluation_id,
-            "task_id": seeds.task.id,
-            "position": 0,
-            "item_key": "one",
-            "status": "ok",
-        }
-        await members.add_tasks(tx, [task])
+        evaluation_id = await new_evaluation(tx, seeds, **columns)
+        await add_members(tx, evaluation_id, ids, [seeds.task.id], each)
         made = [
             (await add_run(tx, seeds, agent_id=a, evaluation_id=evaluation_id, **(run or {}))).id
             for _ in range(each)
@@ -94,7 +83,22 @@ async def _agent(tx: Tx, seeds: Seeds, index: int, name: str | None) -> str:
     return row.id
 
 
-async def _row(tx: Tx, seeds: Seeds, columns: dict[str, Any]) -> str:
+async def add_members(
+    tx: Tx, evaluation_id: str, agent_ids: Sequence[str], task_ids: Sequence[str], samples: int
+) -> None:
+    """Put agents and tasks in an evaluation, in this order."""
+    await members.add_agents(tx, [
+        {"evaluation_id": evaluation_id, "agent_id": a, "position": i, "samples": samples, "settings": {}}
+        for i, a in enumerate(agent_ids)
+    ])  # fmt: skip
+    await members.add_tasks(tx, [
+        {"evaluation_id": evaluation_id, "task_id": t, "position": i, "item_key": str(i), "status": "ok"}
+        for i, t in enumerate(task_ids)
+    ])  # fmt: skip
+
+
+async def new_evaluation(tx: Tx, seeds: Seeds, **columns: Any) -> str:
+    """Insert one that runs, without agents and tasks; return its id."""
     spec = EvaluationSpec.model_validate({"name": "eval", "task_ids": [seeds.task.id], "agents": [{"agent": "any"}]})
     values = {
         "id": new_id("eval"), "project_id": seeds.project.id, "name": "eval", "state": "running",
