@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from service.domain.ratings import ACCEPTABLE
 from service.reporting.success import wilson
 
 
@@ -15,15 +14,6 @@ class Automation:
     rate: float | None
     interval: tuple[float, float] | None
     """95 % Wilson."""
-
-
-def accepted(ratings: Sequence[int]) -> bool | None:
-    """Return the majority of *accept* (2 and 3) over *reject* (1); null without ratings, and while it is tied.
-
-    The majority is on the two, not on 1, 2 and 3: ratings 1, 2 and 3 accept (RLI, section B.4).
-    """
-    accepting = sum(rating >= ACCEPTABLE for rating in ratings)
-    return None if 2 * accepting == len(ratings) else 2 * accepting > len(ratings)
 
 
 def automation(verdicts: Sequence[bool]) -> Automation:

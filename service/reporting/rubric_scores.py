@@ -71,8 +71,8 @@ def rubric_scores(
         done=len(there),
         missing=len(absent),
         macro=fsum(s.fraction for s in there) / tasks if tasks and not refused else None,
-        micro=None if refused else ratio(earned, possible),
-        rubric_pass_rate=None if refused else ratio(passed, rubrics),
+        micro=None if refused else _ratio(earned, possible),
+        rubric_pass_rate=None if refused else _ratio(passed, rubrics),
         earned=earned,
         possible=possible,
         rubrics_passed=passed,
@@ -95,20 +95,7 @@ def mean_score(samples: Sequence[TaskScore]) -> TaskScore:
     )
 
 
-def by_group(
-    done: Mapping[str, TaskScore],
-    expected: Mapping[str, Expected],
-    groups: Mapping[str, Sequence[str]],
-    missing: Missing = "zero",
-) -> dict[str, RubricScores]:
-    """Return the figures of each group of tasks. A task may be in several groups, or in none."""
-    return {
-        group: rubric_scores(done, {t: expected[t] for t in tasks if t in expected}, missing)
-        for group, tasks in groups.items()
-    }
-
-
-def ratio(top: float, bottom: float | None) -> float | None:
+def _ratio(top: float, bottom: float | None) -> float | None:
     return top / bottom if bottom else None
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.reporting.rubric_scores import Expected, TaskScore, by_group, rubric_scores
+from service.reporting.rubric_scores import Expected, TaskScore, mean_score, rubric_scores
 
 
 def score(earned: float, possible: float, passed: int = 0, rubrics: int = 1) -> TaskScore:
@@ -88,10 +88,14 @@ def test_nothing_at_all() -> None:
     assert rubric_scores({}, ALL, "zero").macro == 0
 
 
-def test_groups_may_overlap_and_unexpected_tasks_count_nowhere() -> None:
+def test_unexpected_tasks_count_nowhere() -> None:
     done = {**TWO, "elsewhere": score(1, 1)}
-    found = by_group(done, ALL, {"x": ["a"], "y": ["a", "b"], "none": []})
-    assert found["x"].macro == 1.0
-    assert found["y"].macro == pytest.approx((1 + 1 / 9) / 2)
-    assert found["none"].macro is None
     assert rubric_scores(done, ALL) == rubric_scores(TWO, ALL)
+
+
+def test_samples_of_a_task_are_one_task() -> None:
+    samples = [score(10, 10, 2, 2), score(4, 10, 1, 2), score(1, 10, 0, 2)]
+    found = mean_score(samples)
+    assert (found.fraction, found.earned, found.rubrics_passed) == pytest.approx((0.5, 5.0, 1.0))
+    assert (found.possible, found.rubrics) == (10, 2)
+    assert mean_score([samples[0], TaskScore(0.0, 0.0, None)]).possible is None

@@ -6,7 +6,7 @@ import pytest
 
 from service.reporting.agreement import no_failure_bound
 from service.reporting.autoflation import AcceptedRun, autoflation
-from service.reporting.automation import accepted, automation
+from service.reporting.automation import automation
 from service.reporting.dollars import Work, cumulative, dollars, thinned
 
 AT = datetime(2026, 11, 1, tzinfo=UTC)
@@ -24,13 +24,6 @@ def test_no_failure_in_fifty_checks() -> None:
     bound = no_failure_bound(50)
     assert bound is not None
     assert round(100 * bound, 2) == 5.82
-
-
-def test_majority_is_of_accept_and_reject_not_of_the_three_ratings() -> None:
-    assert accepted([1, 2, 3]) is True
-    assert accepted([1, 1, 3]) is False
-    assert accepted([1, 2]) is None
-    assert accepted([]) is None
 
 
 def test_rate_of_nothing() -> None:
