@@ -210,6 +210,16 @@ def test_only_those_made_beforehand_and_only_the_first_of_two() -> None:
     assert not [r for r in before.rows if r["forecaster"] == "late#1"]
 
 
+def test_a_second_forecast_changes_nothing() -> None:
+    before = named(report(made(), top_shares=[0.5]), "forecasters")
+    world = made()
+    for n in range(JOBS):
+        forecast(world, n, "good#1", "limits", float(not accepted(n)))
+    after = named(report(world, top_shares=[0.5]), "forecasters")
+    assert row(after, forecaster="good#1", prompt="limits")["auc"] == 1.0
+    assert row(before, forecaster="good#1", prompt="limits")["auc"] == 1.0
+
+
 def test_jobs_without_a_defined_deliverable_can_be_left_out() -> None:
     world = made()
     for one in world.rows["forecasts"]:
