@@ -10,7 +10,9 @@ import pytest
 
 from service.reporting.dictionary import TABLES
 from service.reporting.frames import schema
-from service.store.result_tables.reading import QUERIES
+from service.store.result_tables.reading import QUERIES, pieces
+from service.store.result_tables.scope import Scope, heads
+from service.store.rows import RunFilter
 from tests.api.helpers import Tenant
 from tests.api.results import filled
 
@@ -135,3 +137,17 @@ async def test_nobody_elses_evaluation_and_no_other_table(tenant: Tenant, other:
     writer = await tenant.token("runs:read")
     answer = await tenant.client.get(f"/v1/evaluations/{mine}/tables/runs.csv", headers=writer)
     assert answer.status_code == 403
+
+
+async def test_a_scope_of_no_evaluation_is_its_projects_runs_only(tenant: Tenant, other: Tenant) -> None:
+    await filled(other)
+    _, made = await filled(tenant)
+    async with tenant.state.db.snapshot() as tx:
+        found = [row["run_id"] async for part in pieces(tx, "runs", Scope(tenant.project_id)) for row in part]
+        where = RunFilter(outcome=("graded",), model=("acme/one",))
+        graded = [r async for part in pieces(tx, "runs", Scope(tenant.project_id, where=where)) for r in part]
+        (benchmark,) = {head.benchmark_id for head in await heads(tx, tenant.project_id, [graded[0]["evaluation_id"]])}
+        of_set = [r async for p in pieces(tx, "tasks", Scope(tenant.project_id, benchmark_id=benchmark)) for r in p]
+    assert found == [run for run in made if run != made[9]]
+    assert len(graded) == 6
+    assert {task["item_key"] for task in of_set} == {"item-0", "item-1", "item-2", "item-3"}
