@@ -281,3 +281,18 @@ def test_what_is_no_source_at_all(tmp_path: Path) -> None:
     for name in ("rows.xyz", "empty.json", "empty", "missing.csv"):
         with pytest.raises(InvalidInput):
             read("payworthy", tmp_path / name)
+
+
+@pytest.mark.parametrize("path", ["../outside", "/outside", "link/secret", "a/../../outside", "folder/../../outside"])
+def test_paths_of_a_row_never_lead_out_of_the_source(tmp_path: Path, path: str) -> None:
+    (tmp_path / "set/folder").mkdir(parents=True)
+    (tmp_path / "outside").write_text("secret")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/secret").write_text("secret")
+    (tmp_path / "set/link").symlink_to(tmp_path / "elsewhere")
+    path = path.replace("/outside", f"{tmp_path}/outside") if path.startswith("/") else path
+    source = table(tmp_path / "set/rows.json", posting(facts_file=path, deliverable=path))
+    with read("payworthy", source) as imported:
+        assert checked(imported).items[0].status == "ok"
+        assert (imported.files, imported.works) == ({}, {})
+    assert {"bad_facts", "no_deliverable"} <= set(problems(imported, "a1"))
