@@ -39,7 +39,7 @@ async def test_an_export_is_published_once_and_outlives_its_operation(tenant: Te
     )
     async with tenant.state.db.transaction() as tx:
         await tx.execute(operations.delete().where(operations.c.id == done["id"]))
-        await blob_refs.drop_refs(tx, blob_refs.EXPORT, [done["id"]])
+        await blob_refs.drop_refs(tx, blob_refs.EXPORT, done["id"])
     await tenant.state.blobs.gc(tenant.state.db, older_than_s=0)
     archive = await tenant.client.get(f"/v1/publications/{made['id']}/archive.zip")
     with zipfile.ZipFile(io.BytesIO(archive.content)) as packed:
