@@ -79,7 +79,7 @@ async def test_several_evaluations_and_two_beside_each_other(tenant: Tenant, oth
     assert compared["kind"] == "comparison"
     one = await tenant.post("/v1/reports:compare", {"evaluations": [first]}, 422)
     assert one["type"] == "urn:workstead:problem:two_evaluations"
-    for path in ("/v1/reports", "/v1/reports:compare"):
+    for path in ("/v1/reports", "/v1/reports:compare", "/v1/reports:leaderboard"):
         answer = await other.client.post(path, json=both)
         assert answer.status_code == 404, path
 
@@ -118,3 +118,16 @@ def test_no_process_loads_frames_and_figures_at_its_start() -> None:
         code = f"import sys, {module}; print([m for m in {large!r} if m in sys.modules])"
         done = run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
         assert done.stdout.strip() == "[]", module
+
+
+async def test_a_leaderboard_is_in_the_layout_of_its_site(tenant: Tenant) -> None:
+    evaluation_id, _ = await filled(tenant)
+    settings = {"options": {"aggregate": "micro"}}
+    found = await tenant.post("/v1/reports:leaderboard", {"evaluations": [evaluation_id], "settings": settings}, 200)
+    assert (found["aggregate"], found["notice"]) == ("micro", "Not for deployment claims.")
+    assert [row["rank"] for row in found["leaderboard"]] == sorted(row["rank"] for row in found["leaderboard"])
+    first = found["leaderboard"][0]
+    assert first["overallScore"] == pytest.approx(100 * first["totalScore"] / first["maxScore"], abs=0.005)
+    refused = {"evaluations": [evaluation_id], "settings": {"options": {"aggregate": "best"}}}
+    problem = await tenant.post("/v1/reports:leaderboard", refused, 422)
+    assert problem["type"] == "urn:workstead:problem:invalid_option"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote, urlencode
 
 from workstead._async.files import download
@@ -37,6 +37,13 @@ class AsyncReports:
     ) -> Report:
         """Return the differences of evaluations, task by task, with paired tests."""
         return await self._post("/v1/reports:compare", evaluations, kind, settings)
+
+    async def leaderboard(
+        self, evaluations: Sequence[str], *, settings: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Return the agents' rows in the layout of JobBench's site; option ``aggregate``: macro, or micro as the site does."""
+        body: dict[str, Any] = {"evaluations": [*evaluations], "settings": dict(settings or {})}
+        return cast("dict[str, Any]", await self._http.json("POST", "/v1/reports:leaderboard", json=body))
 
     async def page(
         self, evaluation_id: str, *, kind: str | None = None, settings: Mapping[str, Any] | None = None

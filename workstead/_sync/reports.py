@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote, urlencode
 
 from workstead._sync.files import download
@@ -36,6 +36,11 @@ class SyncReports:
     ) -> Report:
         """Return the differences of evaluations, task by task, with paired tests."""
         return self._post("/v1/reports:compare", evaluations, kind, settings)
+
+    def leaderboard(self, evaluations: Sequence[str], *, settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the agents' rows in the layout of JobBench's site; option ``aggregate``: macro, or micro as the site does."""
+        body: dict[str, Any] = {"evaluations": [*evaluations], "settings": dict(settings or {})}
+        return cast("dict[str, Any]", self._http.json("POST", "/v1/reports:leaderboard", json=body))
 
     def page(self, evaluation_id: str, *, kind: str | None = None, settings: Mapping[str, Any] | None = None) -> bytes:
         """Return the report as one HTML file that opens offline."""

@@ -14,8 +14,9 @@ from service.api.rendering import answer
 from service.api.report_slots import report_slot
 from service.api.state import ApiState
 from service.domain.errors import NotFound
+from service.domain.leaderboards import Leaderboard
 from service.domain.reports import Report, ReportKind, ReportSettings
-from service.lifecycle.results.registry import comparer, drawer, page_maker, report_builder
+from service.lifecycle.results.registry import comparer, drawer, leaderboard_maker, page_maker, report_builder
 from service.store.result_tables.scope import heads
 
 router = APIRouter(prefix="/v1", tags=["reports"], route_class=StrictRoute)
@@ -89,6 +90,15 @@ async def compare_evaluations(body: ReportRequest, request: Request, caller: Rep
         return await _answer(
             request, state, await compare(state.db, caller.project_id, body.evaluations, body.settings)
         )
+
+
+@router.post("/reports:leaderboard", operation_id="make_leaderboard", response_model=Leaderboard)
+async def make_leaderboard(body: ReportRequest, caller: ReportsRead, state: State) -> Response:
+    """Return the evaluations' agents as a leaderboard in the layout of JobBench's site, ranked by option ``aggregate``
+    (``macro``, or ``micro`` as the site does); ``kind`` does not matter. Nothing is stored."""
+    make = await leaderboard_maker()
+    with report_slot(state):
+        return answer(await make(state.db, caller.project_id, body.evaluations, body.settings))
 
 
 async def _report(

@@ -6,10 +6,12 @@ from typing import Literal
 
 from service.domain.benchmarks import Policies
 from service.domain.errors import Conflict, Invalid, NotFound
+from service.domain.leaderboards import Leaderboard
 from service.domain.reports import Report, ReportHeader, ReportKind, ReportSettings
 from service.lifecycle.results.counting_rows import policies_of
 from service.lifecycle.results.gathering import gather
 from service.reporting.frames import Tables
+from service.reporting.reports.leaderboard import jobbench_leaderboard
 from service.reporting.reports.registry import build
 from service.store.database import Database, Tx
 from service.store.result_tables.reading import QUERIES
@@ -56,6 +58,14 @@ async def compare(db: Database, project_id: str, evaluation_ids: Sequence[str], 
         raise Invalid("two_evaluations", "a comparison is of two evaluations")
     found, tables = await read(db, project_id, evaluation_ids)
     return await report_of(found, tables, COMPARISON, settings)
+
+
+async def leaderboard(
+    db: Database, project_id: str, evaluation_ids: Sequence[str], settings: ReportSettings
+) -> Leaderboard:
+    """Return the agents' rows in the layout of JobBench's site. Raises as :func:`build_report`."""
+    found, tables = await read(db, project_id, evaluation_ids)
+    return await asyncio.to_thread(jobbench_leaderboard, tables, header_of(found, tables, settings), settings)
 
 
 async def report_of(

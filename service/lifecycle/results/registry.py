@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any, BinaryIO, Literal, cast
 
 from service.domain.benchmarks import Policies
+from service.domain.leaderboards import Leaderboard
 from service.domain.reports import Report, ReportKind, ReportSettings, ReportTable
 from service.store.database import Database, Tx
 from service.store.result_tables.scope import Scope
@@ -14,6 +15,7 @@ Format = Literal["csv", "parquet", "json"]
 WriteTable = Callable[[Tx, str, Scope, Mapping[str | None, Policies], Format, BinaryIO], Awaitable[int]]
 BuildReport = Callable[[Database, str, Sequence[str], ReportKind | None, ReportSettings], Awaitable[Report]]
 Compare = Callable[[Database, str, Sequence[str], ReportSettings], Awaitable[Report]]
+Leader = Callable[[Database, str, Sequence[str], ReportSettings], Awaitable[Leaderboard]]
 Page = Callable[[Report], str]
 Draw = Callable[[ReportTable], bytes]
 
@@ -28,6 +30,10 @@ async def report_builder() -> BuildReport:
 
 async def comparer() -> Compare:
     return cast(Compare, await _loaded("service.lifecycle.results.building:compare"))
+
+
+async def leaderboard_maker() -> Leader:
+    return cast(Leader, await _loaded("service.lifecycle.results.building:leaderboard"))
 
 
 async def page_maker() -> Page:

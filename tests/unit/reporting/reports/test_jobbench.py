@@ -97,7 +97,7 @@ def test_union_of_runs_is_over_criteria_and_not_over_rubrics() -> None:
 
 def test_leaderboard_is_in_the_layout_of_its_site() -> None:
     settings = ReportSettings(options={"aggregate": "micro"})
-    found = jobbench_leaderboard(office().tables(), header(notice="Terms"), settings)
+    found = jobbench_leaderboard(office().tables(), header(notice="Terms"), settings).model_dump()
     assert (found["totalTasks"], found["totalModels"], found["totalRubrics"], found["totalCriteria"]) == (4, 1, 8, 8)
     assert found["notice"] == "Terms"
     first, second = found["leaderboard"]
@@ -106,7 +106,7 @@ def test_leaderboard_is_in_the_layout_of_its_site() -> None:
     assert second["categoryBreakdown"]["admin"] == {
         "score": 55.0, "max_score": 100, "score_pct": 55.0, "tasks_evaluated": 2, "rubrics_passed": 3, "rubrics_total": 4,
     }  # fmt: skip
-    by_mean = jobbench_leaderboard(office().tables(), header(), ReportSettings())["leaderboard"]
+    by_mean = jobbench_leaderboard(office().tables(), header(), ReportSettings()).model_dump()["leaderboard"]
     assert [(r["overallScore"], r["rank"]) for r in by_mean] == [(50.0, 1), (50.0, 1)]
 
 
