@@ -1,7 +1,7 @@
 """Write the small synthetic sets in the published formats: ``python -m demo.benchmarks.make TARGET``.
 
-``TARGET/jobbench`` (folders with office files), ``TARGET/freelance`` (both shapes and the reviewers' files) and
-``TARGET/scaffolds`` (a solver for Freelance in six variants); ``TARGET/rli``, ``TARGET/payworthy`` and their solver come from
+``TARGET/jobbench`` (folders with office files; more of them, and their solver, from ``demo/benchmarks/desk``),
+``TARGET/freelance`` (both shapes and the reviewers' files) and ``TARGET/scaffolds`` (a solver for Freelance in six variants); ``TARGET/rli``, ``TARGET/payworthy`` and their solver come from
 ``demo/benchmarks/works``. Everything in them was written for this project.
 """
 
@@ -10,6 +10,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from demo.benchmarks.desk import make as desk
 from demo.benchmarks.works import make as works
 from demo.make_files import TASKS, build_contract, build_inventory, build_invoices
 
@@ -26,6 +27,9 @@ def make(target: Path) -> Path:
     works.make_payworthy(target / "payworthy")
     works.make_scaffolds(target / "scaffolds")
     works.make_models(target / "models.toml")
+    desk.make_scaffolds(target / "scaffolds")
+    with (target / "models.toml").open("a", encoding="utf-8") as file:
+        file.write("\n" + desk.scenarios(target / "jobbench"))
     return target
 
 
@@ -40,6 +44,7 @@ def make_jobbench(root: Path) -> None:
     (law / "agreement.docx").rename(law / "Rahmenvertrag Müller & Söhne.docx")
     (law / "amendment.pdf").rename(law / "Änderung 1 \u2013 unterschrieben.pdf")
     build_inventory(TASKS / "inventory-audit/source", root / "dataset_easy/bookkeepers/task1/task_folder")
+    desk.add_jobs(root)
 
 
 def make_scaffolds(folder: Path) -> None:
