@@ -232,6 +232,7 @@ CALLS: dict[str, Call] = {
     "get_plot": lambda c, _: c.reports.plot("eval_1", "success"),
     "make_joint_report": lambda c, _: c.reports.create(["eval_1", "eval_2"]),
     "compare_evaluations": lambda c, _: c.reports.compare(["eval_1", "eval_2"]),
+    "make_leaderboard": lambda c, _: c.reports.leaderboard(["eval_1"]),
     "create_publication": lambda c, _: c.publications.create("op_1", "december"),
     "list_publications": lambda c, _: c.publications.list(),
     "get_publication": lambda c, _: c.publications.get("pub_1"),
