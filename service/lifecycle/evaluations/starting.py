@@ -32,7 +32,8 @@ async def begin(tx: Tx, row: EvaluationRow, actor: str, *, skip_preflight: bool)
     check_state(row, {EvaluationState.DRAFT})
     if skip_preflight:
         return await start(tx, row.id, actor, preflight_skipped=True)
-    operation = await operations.create(tx, row.project_id, PREFLIGHT, {"evaluation_id": row.id}, "checks")
+    asked = {"evaluation_id": row.id, "actor": actor}
+    operation = await operations.create(tx, row.project_id, PREFLIGHT, asked, "checks")
     await evaluations.note(tx, row.id, actor, "preflight", {"operation_id": operation.id})
     preflight = {"operation_id": operation.id}
     return await evaluations.change(tx, row.id, state=EvaluationState.CHECKING, preflight=preflight)

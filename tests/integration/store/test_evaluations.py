@@ -13,7 +13,7 @@ from sqlalchemy import func, select
 from service.domain.agents import AgentSpec
 from service.domain.errors import Conflict
 from service.domain.evaluation_plans import Slot
-from service.domain.evaluations import EvaluationSpec
+from service.domain.evaluations import AgentChoice, EvaluationSpec
 from service.domain.run_states import EndedBecause, Outcome, Phase, StopMode
 from service.domain.tasks import TaskManifest
 from service.store import agents, attempts, clock, events, run_batches, runs, tasks, webhooks
@@ -42,7 +42,7 @@ class Made:
 
 async def make(tx: Tx, seeds: Seeds, n_agents: int = 2, n_tasks: int = 3) -> Made:
     """A running evaluation without runs."""
-    spec = EvaluationSpec(name="one", task_ids=["any"], agents=[{"agent": "any"}])  # type: ignore[list-item]
+    spec = EvaluationSpec(name="one", task_ids=["any"], agents=[AgentChoice(agent="any")])
     values = {"id": f"eval_{uuid.uuid4().hex}", "project_id": seeds.project.id, "name": "one", "state": "running"}
     body = spec.model_dump(mode="json")
     more = {name: body[name] for name in ("budget", "stop_rules", "concurrency")}
