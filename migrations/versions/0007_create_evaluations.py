@@ -86,8 +86,12 @@ def upgrade() -> None:
         postgresql_where=sa.text("evaluation_id is not null"),
     )  # fmt: skip
     op.create_index(
-        "ix_runs_evaluation_queue", "runs", ["evaluation_id", "agent_id", sa.text("priority DESC"), "queued_at"],
+        "ix_runs_evaluation_queue", "runs", ["evaluation_id", "agent_id", sa.text("priority DESC"), "queued_at", "id"],
         postgresql_where=sa.text("phase = 'queued' and evaluation_id is not null"),
+    )  # fmt: skip
+    op.create_index(
+        "ix_runs_order", "runs", ["project_id", "evaluation_id", sa.text("priority DESC"), "queued_at", "id"],
+        postgresql_where=sa.text("phase = 'queued'"),
     )  # fmt: skip
     op.add_column("projects", sa.Column("budget", JSONB()))
     op.add_column("projects", sa.Column("spend", JSONB(), server_default=EMPTY, nullable=False))
@@ -107,6 +111,7 @@ def downgrade() -> None:
     op.execute("DROP TRIGGER count_run ON runs")
     op.execute("DROP FUNCTION count_run()")
     op.execute("DROP FUNCTION count_moved(jsonb, jsonb, jsonb)")
+    op.drop_index("ix_runs_order", "runs")
     op.drop_index("ix_runs_evaluation_queue", "runs")
     op.drop_index("ix_runs_evaluation", "runs")
     op.drop_column("projects", "spend")

@@ -26,6 +26,8 @@ from service.store.tables import attempts, fence_sequence, hosts, runs
 RESERVE_AFTER_S = 60.0
 """In the queue without room anywhere: then one host takes nothing that comes after it."""
 _MARGIN = 20
+_SPARE = 4
+"""The margin where nobody else claims: what somebody has just stopped, or given another priority."""
 _ROUNDS = 4
 LIVE = "('provisioning', 'running', 'paused', 'awaiting_confirmation', 'collecting')"
 
@@ -35,13 +37,15 @@ TURN = "c.priority DESC, coalesce(live.n, 0) + c.place, p.served_at NULLS FIRST,
 # Whoever claims from a project with a limit does so alone: what others claimed is then committed and counted.
 _ALONE = text("SELECT id FROM projects WHERE id = ANY(CAST(:ids AS text[])) ORDER BY id FOR NO KEY UPDATE")
 # A project's n-th candidate competes as if the project's live attempts and its n-1 better candidates were running,
-# so one statement gives the same order as claiming one by one. `wanted` bounds the scan per project, and per agent of an
-# evaluation that something keeps back: its queue is read apart, so that it hides nobody's runs behind its own.
+# so one statement gives the same order as claiming one by one. `wanted` bounds the scan per project and per evaluation;
+# where something keeps an evaluation back, `free` does per agent: nobody else claims from it, and what one agent may not
+# take hides nobody's runs behind it.
 _TAKES = f"""r.project_id = p.id AND r.phase = 'queued' AND r.stop_requested_at IS NULL AND NOT {UNREACHABLE}
           AND r.environment = ANY(CAST(:environments AS text[]))
           AND (r.kit IS NULL OR r.kit = ANY(CAST(:environments AS text[])))
           AND coalesce(r.runtime, CASE WHEN p.untrusted THEN :safe_default ELSE :any_default END)
               = ANY(CASE WHEN p.untrusted THEN CAST(:safe AS text[]) ELSE CAST(:runtimes AS text[]) END)"""
+_ORDER = "r.priority DESC, r.queued_at, r.id"
 _COLUMNS = "r.id, r.priority, r.queued_at, r.environment, r.kit, r.runtime, r.limits, r.agent_id, r.budget"
 _CANDIDATES = text(f"""
     WITH live AS (SELECT project_id, count(*) AS n FROM runs WHERE phase IN {LIVE} AND phase <> 'done' GROUP BY 1), {GATES}
@@ -50,16 +54,17 @@ _CANDIDATES = text(f"""
     FROM projects p LEFT JOIN live ON live.project_id = p.id
     CROSS JOIN LATERAL (
         SELECT q.*, row_number() OVER (ORDER BY q.priority DESC, q.queued_at, q.id) AS place FROM (
-            (SELECT {_COLUMNS}, {NO_GATE} FROM runs r
-             WHERE {_TAKES} AND (r.evaluation_id IS NULL
-                   OR (r.evaluation_id, r.agent_id) NOT IN (SELECT evaluation_id, agent_id FROM gates))
-             ORDER BY r.priority DESC, r.queued_at, r.id LIMIT :wanted)
+            (SELECT {_COLUMNS}, {NO_GATE} FROM runs r WHERE r.evaluation_id IS NULL AND {_TAKES}
+             ORDER BY {_ORDER} LIMIT :wanted)
+            UNION ALL
+            SELECT s.*, {NO_GATE} FROM open e CROSS JOIN LATERAL (
+                SELECT {_COLUMNS} FROM runs r WHERE r.evaluation_id = e.id AND {_TAKES}
+                ORDER BY {_ORDER} LIMIT :wanted) AS s
+            WHERE e.project_id = p.id AND NOT e.gated
             UNION ALL
             SELECT s.*, {OF_GATE} FROM gates g CROSS JOIN LATERAL (
-                SELECT {_COLUMNS} FROM runs r
-                WHERE r.evaluation_id = g.evaluation_id AND r.agent_id = g.agent_id AND {_TAKES}
-                ORDER BY r.priority DESC, r.queued_at, r.id
-                LIMIT greatest(0, least(g.room, CAST(:wanted AS bigint)))) AS s
+                SELECT {_COLUMNS} FROM runs r WHERE r.evaluation_id = g.evaluation_id AND r.agent_id = g.agent_id AND {_TAKES}
+                ORDER BY {_ORDER} LIMIT greatest(0, least(g.room, CAST(:free AS bigint)))) AS s
             WHERE g.project_id = p.id AND NOT g.held) AS q) AS c
     ORDER BY {TURN}""")  # noqa: S608 - constants only
 # What another claimer is writing just now is as good: nobody waits for it.
@@ -154,6 +159,7 @@ class _Taking:
             "any_default": next(iter(self.host.runtimes), None),
             "safe_default": next(iter(safe), None),
             "wanted": wanted,
+            "free": wanted - _MARGIN + _SPARE,
         }
         return [*(await self.tx.execute(_CANDIDATES, offer)).mappings()]
 

@@ -214,8 +214,10 @@ runs = Table(
     Index("ix_runs_phase", "phase", postgresql_where=text("phase <> 'done'")),
     Index("ix_runs_evaluation", "evaluation_id", "agent_id", "task_id",
           postgresql_where=text("evaluation_id is not null")),
-    Index("ix_runs_evaluation_queue", "evaluation_id", "agent_id", text("priority DESC"), "queued_at",
+    Index("ix_runs_evaluation_queue", "evaluation_id", "agent_id", text("priority DESC"), "queued_at", "id",
           postgresql_where=text("phase = 'queued' and evaluation_id is not null")),
+    Index("ix_runs_order", "project_id", "evaluation_id", text("priority DESC"), "queued_at", "id",
+          postgresql_where=text("phase = 'queued'")),
     Index("ix_runs_deliverable", "deliverable_digest", postgresql_where=text("deliverable_digest is not null")),
     postgresql_with={"fillfactor": 70},  # every append updates its run: leave room for that on the page
 )  # fmt: skip

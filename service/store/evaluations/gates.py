@@ -30,15 +30,25 @@ def _live(counts: str) -> str:
 # A stop takes what has not begun out of the queue bit by bit, and what lost its host afterwards comes back to it.
 _STOPPED = """jsonb_build_object('reason', 'evaluation_stopped', 'detail', 'the evaluation is stopped; resume lets it begin again',
                                       'since', clock_timestamp())"""
-# One row per agent of an evaluation that is held, limited or has a budget; there is none for those that nothing keeps.
+# `open`: evaluations that have runs in the queue; all but these have none there (count_run of migration 0007 sees to it).
+# `gates`: one row per agent of those that are held, limited or have a budget, also of agents that nothing keeps back.
 # A room is what may start more; null: not limited. Rooms may be below 0: a limit was lowered.
 GATES = f"""
+    open AS MATERIALIZED (
+        SELECT e.id, e.project_id, e.concurrency, e.budget, w.hold,
+               e.budget ->> 'agents_usd' IS NOT NULL OR w.hold IS NOT NULL
+               OR jsonb_path_exists(e.concurrency, '$.** ? (@.type() == "number")')
+               OR EXISTS (SELECT FROM evaluation_agents h WHERE h.evaluation_id = e.id AND h.hold IS NOT NULL) AS gated
+        FROM evaluations e
+        CROSS JOIN LATERAL (SELECT CASE WHEN e.state = 'stopped' THEN {_STOPPED} ELSE e.hold END AS hold) AS w
+        WHERE e.state IN ('checking', 'running', 'stopped')
+          AND (e.state <> 'stopped' OR coalesce((e.counts -> 'phase' ->> 'queued')::int, 0)
+                                       + coalesce((e.counts -> 'phase' ->> 'held')::int, 0) > 0)),
     gates AS MATERIALIZED (
         SELECT g.*, least(g.total_room, g.agent_room, g.model_room, g.provider_room) AS room FROM (
-            SELECT e.project_id, e.id AS evaluation_id, a.agent_id, ag.label, ag.spec ->> 'model' AS model,
-                   m.spec ->> 'provider' AS provider,
-                   w.hold AS evaluation_hold, a.hold AS agent_hold, w.hold IS NOT NULL OR a.hold IS NOT NULL AS held,
-                   (e.budget ->> 'agents_usd')::numeric AS budget_usd, l.live,
+            SELECT e.project_id, e.id AS evaluation_id, a.agent_id, ag.spec ->> 'model' AS model, m.spec ->> 'provider' AS provider,
+                   e.hold AS evaluation_hold, a.hold AS agent_hold, e.hold IS NOT NULL OR a.hold IS NOT NULL AS held,
+                   (e.budget ->> 'agents_usd')::numeric AS budget_usd,
                    (e.concurrency ->> 'total')::int - sum(l.live) OVER (PARTITION BY e.id) AS total_room,
                    coalesce((e.concurrency -> 'agents' ->> a.agent_id)::int, (e.concurrency -> 'agents' ->> ag.label)::int,
                             (e.concurrency ->> 'per_agent')::int) - l.live AS agent_room,
@@ -46,18 +56,10 @@ GATES = f"""
                        - sum(l.live) OVER (PARTITION BY e.id, ag.spec ->> 'model') AS model_room,
                    (e.concurrency -> 'providers' ->> (m.spec ->> 'provider'))::int
                        - sum(l.live) OVER (PARTITION BY e.id, m.spec ->> 'provider') AS provider_room
-            FROM evaluations e JOIN evaluation_agents a ON a.evaluation_id = e.id JOIN agents ag ON ag.id = a.agent_id
+            FROM open e JOIN evaluation_agents a ON a.evaluation_id = e.id JOIN agents ag ON ag.id = a.agent_id
             LEFT JOIN models m ON m.project_id = e.project_id AND m.name = ag.spec ->> 'model'
             CROSS JOIN LATERAL (SELECT {_live("a.counts")} AS live) AS l
-            CROSS JOIN LATERAL (SELECT CASE WHEN e.state = 'stopped' THEN {_STOPPED} ELSE e.hold END AS hold) AS w
-            WHERE e.state IN ('checking', 'running', 'stopped')
-              AND (e.state <> 'stopped' OR coalesce((e.counts -> 'phase' ->> 'queued')::int, 0)
-                                           + coalesce((e.counts -> 'phase' ->> 'held')::int, 0) > 0)
-              AND (e.state = 'stopped' OR e.hold IS NOT NULL OR e.budget ->> 'agents_usd' IS NOT NULL
-                   OR jsonb_path_exists(e.concurrency, '$.** ? (@.type() == "number")')
-                   OR EXISTS (SELECT FROM evaluation_agents h WHERE h.evaluation_id = e.id AND h.hold IS NOT NULL))) AS g
-        WHERE g.held OR g.budget_usd IS NOT NULL
-           OR least(g.total_room, g.agent_room, g.model_room, g.provider_room) IS NOT NULL)"""  # noqa: S608 - constants only
+            WHERE e.gated) AS g)"""  # noqa: S608 - constants only
 OF_GATE = """g.evaluation_id AS gate_evaluation, g.agent_id AS gate_agent, g.model AS gate_model, g.provider AS gate_provider,
     g.total_room, g.agent_room, g.model_room, g.provider_room, g.budget_usd"""
 """What a candidate has of its gate `g`; null where it has none."""
