@@ -1,7 +1,7 @@
 """Write the small synthetic sets in the published formats: ``python -m demo.benchmarks.make TARGET``.
 
 ``TARGET/jobbench`` (folders with office files; more of them, and their solver, from ``demo/benchmarks/desk``),
-``TARGET/freelance`` (both shapes and the reviewers' files) and ``TARGET/scaffolds`` (a solver for Freelance in six variants); ``TARGET/rli``, ``TARGET/payworthy`` and their solver come from
+``TARGET/freelance`` (both shapes, the reviewers' files, and sixty tasks from ``demo/benchmarks/gigs``) and ``TARGET/scaffolds`` (a solver for Freelance in six variants); ``TARGET/rli``, ``TARGET/payworthy`` and their solver come from
 ``demo/benchmarks/works``. Everything in them was written for this project.
 """
 
@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from demo.benchmarks.desk import make as desk
+from demo.benchmarks.gigs import make as gigs
 from demo.benchmarks.works import make as works
 from demo.make_files import TASKS, build_contract, build_inventory, build_invoices
 
@@ -28,6 +29,8 @@ def make(target: Path) -> Path:
     works.make_scaffolds(target / "scaffolds")
     works.make_models(target / "models.toml")
     desk.make_scaffolds(target / "scaffolds")
+    gigs.make(target / "freelance")
+    gigs.make_scaffolds(target / "scaffolds")
     with (target / "models.toml").open("a", encoding="utf-8") as file:
         file.write("\n" + desk.scenarios(target / "jobbench"))
     return target
