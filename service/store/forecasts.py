@@ -99,9 +99,10 @@ async def change(tx: Tx, set_id: str, **columns: Any) -> ForecastSetRow:
     return ForecastSetRow.of((await tx.execute(query)).mappings().one())
 
 
-async def end(tx: Tx, set_id: str, state: ForecastSetState, because: str | None = None) -> None:
-    """End a set that is running; one that a person has cancelled meanwhile stays so."""
-    running = (forecast_sets.c.id == set_id, forecast_sets.c.state == ForecastSetState.RUNNING)
+async def end(tx: Tx, set_id: str, operation_id: str, state: ForecastSetState, because: str | None = None) -> None:
+    """End a set that this operation runs; one that was cancelled meanwhile, or started anew, stays as it is."""
+    c = forecast_sets.c
+    running = (c.id == set_id, c.operation_id == operation_id, c.state == ForecastSetState.RUNNING)
     at = func.clock_timestamp()
     await tx.execute(
         update(forecast_sets).where(*running).values(state=state, stopped_because=because, ended_at=at, updated_at=at)

@@ -37,8 +37,9 @@ async def test_once_for_a_key(tenant: Tenant) -> None:
     key = {"Idempotency-Key": "one"}
     task = await tenant.task()
     body = {"name": "set", "task_ids": [task["id"]]}
-    first = await tenant.post("/v1/forecast-sets", body, **key)
-    assert (await tenant.post("/v1/forecast-sets", body, **key))["id"] == first["id"]
+    answers = [await tenant.client.post("/v1/forecast-sets", json=body, headers=key) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [201, 201]
+    assert answers[0].json()["id"] == answers[1].json()["id"]
     assert (await tenant.get("/v1/forecast-sets?total=true"))["total"] == 1
 
 

@@ -41,14 +41,14 @@ async def run(ctx: OperationContext, job: Job) -> dict[str, Any]:
         ctx.db, calls, writer, row, template(row.template), ctx.crash, REST, ctx.database_patience_s,
         done=min(row.total, row.asked),
     )  # fmt: skip
+    end = partial(forecasts.end, set_id=row.id, operation_id=job.id)
     try:
         away = await _watched(job, asking, tasks, recorded)
     except JobCancelled:
-        await ctx.in_transaction(partial(forecasts.end, set_id=row.id, state=ForecastSetState.CANCELLED))
+        await ctx.in_transaction(partial(end, state=ForecastSetState.CANCELLED))
         raise
     except Unavailable as error:
-        stop = partial(forecasts.end, set_id=row.id, state=ForecastSetState.STOPPED, because=error.type)
-        await ctx.in_transaction(stop)
+        await ctx.in_transaction(partial(end, state=ForecastSetState.STOPPED, because=error.type))
         raise
     finally:
         await writer.settle()
@@ -82,7 +82,7 @@ async def _load(tx: Tx, *, job: Job) -> tuple[ForecastSetRow, list[str], set[Key
 async def _end(tx: Tx, *, job: Job, away: list[str]) -> dict[str, Any]:
     set_id = str(job.spec["set_id"])
     state = ForecastSetState.STOPPED if away else ForecastSetState.DONE
-    await forecasts.end(tx, set_id, state, AWAY if away else None)
+    await forecasts.end(tx, set_id, job.id, state, AWAY if away else None)
     row = await forecasts.get(tx, job.project_id, set_id)
     assert row is not None
     return {"set_id": set_id, "ok": row.ok, "excluded": row.excluded, "failed": row.failed, "away": away}

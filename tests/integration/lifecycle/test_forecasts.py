@@ -25,6 +25,7 @@ from service.lifecycle.forecasts.drafting import bring, cancel, draw_up, start
 from service.lifecycle.operations import forecasts as operation
 from service.lifecycle.operations.contract import OperationContext
 from service.lifecycle.operations.perform import perform
+from service.reporting.frames import frame
 from service.store import forecasts, operations
 from service.store.listing import ListFilter
 from service.store.result_tables.reading import pieces
@@ -262,6 +263,21 @@ async def test_cancelled_it_keeps_what_was_made_and_can_go_on(court: Court) -> N
     assert ((await now(court, row)).ok, (await now(court, row)).state) == (3, ForecastSetState.DONE)
 
 
+async def test_an_operation_of_before_ends_nothing_that_was_started_anew(court: Court) -> None:
+    (task,) = await tasks_of(court, "a")
+    row = await drawn(court, [task], prompts=[{"variant": "limits"}])
+    first = await begun(court, row)
+    async with court.stage.db.transaction() as tx:
+        await cancel(tx, court.stage.project.id, row.id)
+    second = await begun(court, row)
+    assert first != second
+    async with court.stage.db.transaction() as tx:
+        await forecasts.end(tx, row.id, first, ForecastSetState.CANCELLED)
+    assert (await now(court, row)).state is ForecastSetState.RUNNING
+    await perform(context(court), second)
+    assert (await now(court, row)).state is ForecastSetState.DONE
+
+
 async def test_before_the_attempt_is_worked_out_and_not_claimed(court: Court) -> None:
     stage = court.stage
     first, second = await tasks_of(court, "first", "second")
@@ -280,6 +296,7 @@ async def test_before_the_attempt_is_worked_out_and_not_claimed(court: Court) ->
     async with stage.db.snapshot() as tx:
         scope = Scope(stage.project.id, where=None)
         table = [one async for piece in pieces(tx, "forecasts", scope) for one in piece]
+    assert frame("forecasts", table).height == len(table)
     mine = {(r["set_id"], r["task_id"]): r for r in table}
     assert mine[early.id, first]["made_before_attempt"] is True
     assert (early.id, second) not in mine  # nothing of the scope is about it
