@@ -1,11 +1,12 @@
 """An evaluation's cells, provisional figures and runs that stick out, as they are shown. Ids stand once: cells name positions."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from service.api.rendering import Timestamp, View
-from service.reporting.provisional import OfTask, provisional
-from service.store.evaluations.matrix import Part, StandingOut
+from service.reporting.provisional import Sums, provisional
+from service.store.evaluations.matrix import AgentRow, StandingOut
 from service.store.rows_evaluations import EvaluationRow, EvaluationTaskRow, MemberRow
 
 CELL = ("agent", "task", "runs", "counted", "mean", "phases", "outcomes")
@@ -92,74 +93,52 @@ class Series(View):
     series: list[SeriesPoints]
 
 
-def cells_of(agents: Mapping[str, int], tasks: Mapping[str, int], parts: Sequence[Part]) -> list[list[Any]]:
-    """Return the cells in the order of agents, then tasks. What is of neither any more is left out."""
-    found: dict[tuple[int, int], list[Any]] = {}
-    for part in parts:
-        agent, task = agents.get(part.agent_id), tasks.get(part.task_id)
-        if agent is None or task is None:
-            continue
-        cell = found.get((agent, task))
-        if cell is None:
-            cell = found[agent, task] = [agent, task, 0, 0, None, {}, {}]
-        cell[2] += part.runs
-        cell[3] += part.counted
-        if part.points is not None:
-            cell[4] = (cell[4] or 0.0) + part.points
-        cell[5][part.phase] = cell[5].get(part.phase, 0) + part.runs
-        if part.outcome is not None:
-            cell[6][part.outcome] = cell[6].get(part.outcome, 0) + part.runs
-    for cell in found.values():
-        if cell[3]:
-            cell[4] = round(cell[4] / cell[3], 6)
-    return [found[key] for key in sorted(found)]
-
-
-def provisional_of(members: Sequence[MemberRow], parts: Sequence[Part]) -> list[dict[str, Any]]:
-    sums: dict[str, dict[str, OfTask]] = {m.agent_id: {} for m in members}
-    for part in parts:
-        if part.counted and part.agent_id in sums:
-            of_agent = sums[part.agent_id]
-            so_far = of_agent.get(part.task_id, OfTask(0, 0.0, 0))
-            of_agent[part.task_id] = OfTask(
-                so_far.n + part.counted, so_far.points + (part.points or 0.0), so_far.passed + part.passed
-            )
-    rows: list[dict[str, Any]] = []
-    for member in members:
-        said = provisional(sums[member.agent_id].values())
-        figures = {name: getattr(said, name) for name in said.__slots__}
-        rows.append({"agent": member.agent_label, "runs": member.total, **figures})
-    return rows
-
-
 def matrix_body(
     row: EvaluationRow,
     members: Sequence[MemberRow],
     tasks: Sequence[EvaluationTaskRow],
-    parts: Sequence[Part],
+    rows: Sequence[AgentRow],
     listed: Sequence[StandingOut],
     silent_s: float,
-) -> dict[str, Any]:
-    """Return the body: it may have thousands of cells, so no model checks each of them."""
+) -> bytes:
+    """Return the body: it may have thousands of cells, so they are put into it as the database wrote them."""
     labels = {m.agent_id: m.agent_label for m in members}
     keys = {t.task_id: t.item_key for t in tasks}
-    places = {m.agent_id: i for i, m in enumerate(members)}, {t.task_id: i for i, t in enumerate(tasks)}
-    standing = {
-        name: [_listed(s, labels, keys) for s in listed if s.list == name] for name in ("slowest", "dearest", "silent")
-    }
-    return {
+    body = {
         "evaluation_id": row.id,
         "revision": row.revision,
         "state": row.state,
         "agents": [{"id": m.agent_id, "label": m.agent_label, "total": m.total, "hold": m.hold} for m in members],
         "tasks": [{"id": t.task_id, "key": t.item_key, "status": t.status} for t in tasks],
         "columns": [*CELL],
-        "cells": cells_of(*places, parts),
-        "provisional": provisional_of(members, parts),
+        "provisional": _provisional(members, rows),
         "causes": {m.agent_label: _causes(m) for m in members},
-        **standing,
+        **{
+            name: [_listed(s, labels, keys) for s in listed if s.list == name]
+            for name in ("slowest", "dearest", "silent")
+        },
         "silent_after_s": silent_s,
     }
+    cells = ",".join(one.cells for one in rows)
+    whole = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    return f'{whole[:-1]},"cells":[{cells}]}}'.encode()
+
+
+def _provisional(members: Sequence[MemberRow], rows: Sequence[AgentRow]) -> list[dict[str, Any]]:
+    of = {one.agent_id: one for one in rows}
+    found: list[dict[str, Any]] = []
+    for member in members:
+        said = provisional(_sums(of.get(member.agent_id)))
+        figures = {name: getattr(said, name) for name in said.__slots__}
+        found.append({"agent": member.agent_label, "runs": member.total, **figures})
+    return found
+
+
+def _sums(row: AgentRow | None) -> Sums:
+    if row is None or not row.counted:
+        return Sums(0, 0, 0.0, 0, 0.0, 0.0, 0.0)
+    by_n, squared = row.points_by_counted or 0.0, row.points_squared or 0.0
+    return Sums(row.counted, row.tasks, row.points or 0.0, row.passed, squared, by_n, row.counted_squared or 0.0)
 
 
 def _causes(member: MemberRow) -> dict[str, int]:

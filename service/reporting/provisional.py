@@ -1,7 +1,6 @@
 """Figures of runs that are still coming in: from sums by task alone, without anything that a process must load for it."""
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from service.reporting.success import Z_95, wilson
@@ -10,14 +9,21 @@ Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class OfTask:
-    """What one agent's runs of one task came to."""
+class Sums:
+    """Over tasks, each with n runs that count and the sum p of their fractions."""
 
     n: int
+    tasks: int
+    """With at least one run that counts."""
     points: float
-    """Sum of fractions, 0 to n."""
     passed: int
-    """Those with fraction 1."""
+    """Runs with fraction 1."""
+    points_squared: float
+    """Σ p²"""
+    points_by_n: float
+    """Σ p · n"""
+    n_squared: float
+    """Σ n²"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,25 +39,23 @@ class Provisional:
     """95 % Wilson, over runs; with several samples of a task it is too narrow."""
 
 
-def provisional(tasks: Iterable[OfTask]) -> Provisional:
+def provisional(sums: Sums) -> Provisional:
     """Return an agent's figures so far."""
-    found = [task for task in tasks if task.n > 0]
-    n, passed = sum(t.n for t in found), sum(t.passed for t in found)
-    if n == 0:
+    if sums.n == 0:
         return Provisional(0, 0, None, None, None, None)
-    mean = math.fsum(t.points for t in found) / n
-    return Provisional(n, len(found), mean, _cluster_interval(found, mean, n), passed / n, wilson(passed, n))
+    interval = wilson(sums.passed, sums.n)
+    mean = sums.points / sums.n
+    return Provisional(sums.n, sums.tasks, mean, _cluster_interval(sums, mean), sums.passed / sums.n, interval)
 
 
-def _cluster_interval(tasks: list[OfTask], mean: float, n: int) -> Interval | None:
+def _cluster_interval(sums: Sums, mean: float) -> Interval | None:
     """Return the interval of a mean over runs whose tasks are the units, cut to 0 to 1.
 
-    W. G. Cochran, "Sampling Techniques", 3rd ed. (1977), 6.4 (variance of a ratio): with u = points - mean · n of each of G tasks,
+    W. G. Cochran, "Sampling Techniques", 3rd ed. (1977), 6.4 (variance of a ratio): with u = p - mean · n of each of G tasks,
     var = G / (G - 1) · Σu² / N². Null with fewer than two tasks. Where all tasks agree, its width is 0: look at n.
     """
-    count = len(tasks)
-    if count < 2:
+    if sums.tasks < 2:
         return None
-    squares = math.fsum((t.points - mean * t.n) ** 2 for t in tasks)
-    spread = Z_95 * math.sqrt(count / (count - 1) * squares) / n
+    squares = sums.points_squared - 2 * mean * sums.points_by_n + mean * mean * sums.n_squared
+    spread = Z_95 * math.sqrt(sums.tasks / (sums.tasks - 1) * max(0.0, squares)) / sums.n
     return max(0.0, mean - spread), min(1.0, mean + spread)

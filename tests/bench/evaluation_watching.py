@@ -1,7 +1,6 @@
 """``matrix_view``: the matrix of an evaluation of 10 000 runs, and what its gates cost a claim. ``changes``: the feed keeps up."""
 
 import asyncio
-import json
 import statistics
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
@@ -124,8 +123,8 @@ async def _body(tx: Tx, scene: _Scene) -> bytes:
     assert row is not None
     await matrix.fingerprint(tx, row.id)
     of, items = await members.agents_of(tx, row.id), await members.tasks_of(tx, row.id)
-    parts, listed = await matrix.cells(tx, row.id), await matrix.standing_out(tx, row.id, 600)
-    return json.dumps(matrix_body(row, of, items, parts, listed, 600), separators=(",", ":")).encode()
+    rows, listed = await matrix.agent_rows(tx, row.id), await matrix.standing_out(tx, row.id, 600)
+    return matrix_body(row, of, items, rows, listed, 600)
 
 
 async def _timed(rounds: int, work: Callable[[], Awaitable[object]]) -> float:

@@ -1,6 +1,5 @@
 """``/v1/evaluations/{id}/matrix`` and ``…/series``: what a lead watches (NEEDS B11, D10)."""
 
-import json
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -78,10 +77,9 @@ async def get_matrix(
         if none_match(request.headers.get("if-none-match"), headers["ETag"]):
             return Response(status_code=304, headers=headers)
         agents, tasks = await members.agents_of(tx, evaluation_id), await members.tasks_of(tx, evaluation_id)
-        parts = await matrix.cells(tx, evaluation_id)
+        rows = await matrix.agent_rows(tx, evaluation_id)
         listed = await matrix.standing_out(tx, evaluation_id, silent_s)
-    body = matrix_body(row, agents, tasks, parts, listed, silent_s)
-    return json_answer(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(), headers=headers)
+    return json_answer(matrix_body(row, agents, tasks, rows, listed, silent_s), headers=headers)
 
 
 @router.get("/{evaluation_id}/series", operation_id="get_evaluation_series", response_model=Series)

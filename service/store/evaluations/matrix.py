@@ -3,13 +3,13 @@
 Fractions are as graders gave them: the benchmark's policies, which reports apply, are not in them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 from sqlalchemy import text
 
-from service.domain.run_states import Flag, Phase
+from service.domain.run_states import Flag, Outcome, Phase
 from service.store.database import Tx
 
 LISTED = 10
@@ -19,12 +19,38 @@ _WORKING = "(" + ", ".join(f"'{p}'" for p in (Phase.PROVISIONING, Phase.RUNNING,
 FRACTION = f"""CASE WHEN r.outcome = 'graded' AND r.max_score > 0 AND r.ended_because IS DISTINCT FROM 'stopped'
     AND NOT r.flags && {_AWAY} THEN r.score / r.max_score END"""
 """Of a run `r`: what counts so far; null for what does not."""
-_CELLS = text(f"""
-    SELECT agent_id, task_id, phase, outcome, count(*) AS runs, count(fraction) AS counted, sum(fraction) AS points,
-           count(*) FILTER (WHERE fraction >= 1) AS passed
-    FROM (SELECT r.agent_id, r.task_id, r.phase, r.outcome, {FRACTION} AS fraction FROM runs r
-          WHERE r.evaluation_id = :id) AS mine
-    GROUP BY agent_id, task_id, phase, outcome""")  # noqa: S608 - constants only
+
+
+def _object(column: str, values: Iterable[str]) -> str:
+    """Return SQL for the text of an object of those counts that are not 0."""
+    parts = ", ".join(f"CASE WHEN {column}_{v} > 0 THEN '\"{v}\":' || {column}_{v} END" for v in values)
+    return f"'{{' || concat_ws(',', {parts}) || '}}'"
+
+
+def _counts(column: str, values: Iterable[str]) -> str:
+    return ", ".join(f"count(*) FILTER (WHERE r.{column} = '{v}') AS {column}_{v}" for v in values)
+
+
+# The cells of an agent are one text: thousands of rows would cost the API more than the database takes to write them. Beside
+# them the sums over its tasks that the interval of its mean needs.
+_ROWS = text(f"""
+    WITH agents AS (SELECT agent_id, row_number() OVER (ORDER BY position, agent_id) - 1 AS place
+                    FROM evaluation_agents WHERE evaluation_id = :id),
+    tasks AS (SELECT task_id, row_number() OVER (ORDER BY position, task_id) - 1 AS place
+              FROM evaluation_tasks WHERE evaluation_id = :id),
+    cells AS (
+        SELECT r.agent_id, r.task_id, count(*) AS runs, count(r.fraction) AS counted, sum(r.fraction) AS points,
+               count(*) FILTER (WHERE r.fraction >= 1) AS passed, {_counts("phase", Phase)}, {_counts("outcome", Outcome)}
+        FROM (SELECT r.agent_id, r.task_id, r.phase, r.outcome, {FRACTION} AS fraction FROM runs r
+              WHERE r.evaluation_id = :id) AS r
+        GROUP BY r.agent_id, r.task_id)
+    SELECT a.agent_id, sum(counted)::bigint, count(points), sum(points), sum(passed)::bigint, sum(points * points),
+           sum(points * counted), sum(CASE WHEN counted > 0 THEN counted * counted END)::float8,
+           string_agg('[' || concat_ws(',', a.place, t.place, runs, counted,
+                      coalesce(round((points / nullif(counted, 0))::numeric, 6)::text, 'null'),
+                      {_object("phase", Phase)}, {_object("outcome", Outcome)}) || ']', ',' ORDER BY t.place)
+    FROM cells c JOIN agents a ON a.agent_id = c.agent_id JOIN tasks t ON t.task_id = c.task_id
+    GROUP BY a.agent_id, a.place ORDER BY a.place""")  # noqa: S608 - constants only
 _STANDING_OUT = text(f"""
     WITH mine AS MATERIALIZED (
         SELECT r.id, r.agent_id, r.task_id, r.phase, r.cost_usd_all_attempts AS cost_usd,
@@ -44,20 +70,21 @@ _FINGERPRINT = text("""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """The runs of one cell that have the same phase and outcome."""
+class AgentRow:
+    """What one agent's cells come to; sums are over its tasks that have a run that counts, and null without one."""
 
     agent_id: str
-    task_id: str
-    phase: str
-    outcome: str | None
-    runs: int
     counted: int
-    """Of them, those with a fraction."""
+    tasks: int
     points: float | None
-    """Sum of the fractions; null: none."""
     passed: int
-    """Those with full points."""
+    """Runs with full points."""
+    points_squared: float | None
+    points_by_counted: float | None
+    counted_squared: float | None
+    cells: str
+    """JSON arrays, separated by commas: places of agent and task from 0, runs, those that count, the mean of their fractions,
+    runs by phase, runs by outcome."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +102,9 @@ class StandingOut:
     silent_s: float | None
 
 
-async def cells(tx: Tx, evaluation_id: str) -> Sequence[Part]:
-    """Return the parts of all cells, in no order. The caller checked the project."""
-    return [Part(*row) for row in await tx.execute(_CELLS, {"id": evaluation_id})]
+async def agent_rows(tx: Tx, evaluation_id: str) -> Sequence[AgentRow]:
+    """Return the agents that have runs, in their order. The caller checked the project."""
+    return [AgentRow(*row) for row in await tx.execute(_ROWS, {"id": evaluation_id})]
 
 
 async def standing_out(tx: Tx, evaluation_id: str, silent_s: float) -> Sequence[StandingOut]:
