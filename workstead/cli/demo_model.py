@@ -15,7 +15,7 @@ from workstead.errors import WorksteadError
 
 SCENARIO = "demo"
 FOLDER = "/workspace/solver"
-READY_S = 30.0
+READY_S = 120.0
 MODELS = {
     "scripted/messages": {"upstream_id": "scripted-messages-1", "dialect": "anthropic"},
     "scripted/responses": {"upstream_id": "scripted-responses-1", "dialect": "openai"},
@@ -28,12 +28,13 @@ class ProviderFailed(WorksteadError):
 
 
 @contextmanager
-def scripted_models(scenario: str, folder: Path) -> Generator[str]:
-    """Run the provider; give its URL. ``scenario``: as TOML, named ``demo``; ``folder`` gets it and the provider's log."""
+def scripted_models(scenarios: str, folder: Path, scenario: str = SCENARIO) -> Generator[str]:
+    """Run the provider; give its URL. ``scenarios``: as TOML; ``scenario``: name of the one for those who pick none by their
+    key. ``folder`` gets them and the provider's log."""
     script = folder / "scripted-model.toml"
-    script.write_text(scenario, encoding="utf-8")
+    script.write_text(scenarios, encoding="utf-8")
     port = _free_port()
-    argv = command("scripted-provider", "--port", str(port), "--scenarios", str(script), "--scenario", SCENARIO)
+    argv = command("scripted-provider", "--port", str(port), "--scenarios", str(script), "--scenario", scenario)
     with (folder / "scripted-model.log").open("wb") as log:
         process = subprocess.Popen(argv, env=environment(None, None), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:

@@ -1,0 +1,209 @@
+"""From each benchmark's folder to its report: ``python -m demo.benchmarks.papers [NAME…] [-o FOLDER]``.
+
+Imports the synthetic set, runs solvers of several qualities in real sandboxes, has scripted judges and forecasters decide, and writes
+report, figures and an export whose figures its own ``verify.py`` then computes again. Needs no key.
+"""
+
+import argparse
+import asyncio
+import subprocess
+import sys
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from demo.benchmarks.make import make
+from workstead.aio import AsyncClient
+from workstead.cli.common import line
+from workstead.cli.demo import DemoFailed, new_folder, service
+from workstead.cli.demo_model import scripted_models
+from workstead.cli.run import agent_of
+from workstead.importers.contract import ImportOptions
+from workstead.importers.registry import importer_for
+from workstead.models import Benchmark
+from workstead.models_evaluations import Evaluation
+
+SMALL = {"memory_bytes": "268435456", "disk_bytes": "67108864", "cpus": "1", "wall_clock_s": "120"}
+"""So that several runs fit beside each other on a small machine; the limits are in the report."""
+SECONDS = 900.0
+"""Of one paper."""
+DEFAULT = "payworthy-judge"
+"""Scenario of the provider for whoever shows no key of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    source: str
+    """Below the folder of sets."""
+    scaffolds: tuple[str, ...]
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Of the importer; ``{sets}`` is the folder of sets."""
+    models: tuple[str, ...] = ()
+    """Scenarios that become models of the catalogue, as ``scripted/<scenario>``."""
+    forecasters: tuple[str, ...] = ()
+    limit: int | None = None
+    """Tasks, drawn by the seed."""
+
+
+PAPERS = {
+    "jobbench": Paper(
+        "jobbench",
+        ("desk-right", "desk-partial", "desk-wrong"),
+        {
+            "judge": "scripted/jobbench-judge",
+            "categories": "{sets}/jobbench/categories.json",
+            "environment": "workbench",
+        },
+        ("jobbench-judge",),
+        limit=4,
+    ),
+    "rli": Paper(
+        "rli",
+        ("works-right", "works-partial", "works-hostile"),
+        {"judge": "scripted/rli-judge", "people": "no", "environment": "workbench"},
+        ("rli-judge",),
+        limit=4,
+    ),
+    "payworthy": Paper(
+        "payworthy",
+        ("works-right", "works-partial"),
+        {"judge": "scripted/payworthy-judge,scripted/payworthy-strict", "environment": "workbench"},
+        ("payworthy-judge", "payworthy-strict", "forecaster-sharp", "forecaster-blunt"),
+        ("forecaster-sharp", "forecaster-blunt"),
+        limit=8,
+    ),
+    "freelance": Paper(
+        "freelance/shape_b.json",
+        ("freelance-right", "freelance-wrong"),
+        {"disputed": "{sets}/freelance/disputed.json", "environment": "workbench"},
+    ),
+}
+
+
+@dataclass(slots=True)
+class Showing:
+    """One paper with a service."""
+
+    client: AsyncClient
+    sets: Path
+    folder: Path
+    name: str
+    paper: Paper
+
+    async def show(self) -> None:
+        """Raises DemoFailed, WorksteadError."""
+        benchmark = await self._bring()
+        agents = [await agent_of(self.client, self.sets / f"scaffolds/{name}.json") for name in self.paper.scaffolds]
+        await self._forecast(benchmark, agents[0])
+        evaluation = await self._evaluate(benchmark, agents)
+        await self._hand_over(evaluation)
+
+    async def _bring(self) -> Benchmark:
+        importer = importer_for(self.name)
+        assert importer is not None
+        options = {**SMALL, **{k: v.format(sets=self.sets) for k, v in self.paper.options.items()}}
+        with importer.read(self.sets / self.paper.source, ImportOptions(settings=options)) as found:
+            made = await self.client.benchmarks.create(found.manifest, found.files)
+        counts = ", ".join(f"{made.counts.get(s, 0)} {s}" for s in ("ok", "disputed", "quarantined"))
+        line(f"{self.name}: imported as {made.name}@{made.version}: {counts}")
+        return made
+
+    async def _forecast(self, benchmark: Benchmark, agent: str) -> None:
+        """Ask for forecasts before anybody works."""
+        if not self.paper.forecasters:
+            return
+        wish = {
+            "name": f"{self.name} beforehand", "benchmark": benchmark.id, "tasks": self._tasks(),
+            "about": {"agent": agent}, "forecasters": [{"model": f"scripted/{m}"} for m in self.paper.forecasters],
+        }  # fmt: skip
+        drafted = await self.client.forecasts.create(wish)
+        started = await self.client.forecasts.start(drafted.id)
+        assert started.operation_id is not None
+        await self.client.operations.wait(started.operation_id)
+        made = await self.client.forecasts.get(drafted.id)
+        line(f"{self.name}: {made.ok} of {made.total} forecasts, {made.excluded} excluded")
+        if made.failed or made.ok == 0:
+            raise DemoFailed(f"{self.name}: {made.failed} forecasts failed: {made.stopped_because}")
+
+    async def _evaluate(self, benchmark: Benchmark, agents: Sequence[str]) -> Evaluation:
+        spec = {
+            "name": f"{self.name} on the synthetic set", "benchmark": benchmark.id, "tasks": self._tasks(),
+            "agents": [{"agent": agent} for agent in agents], "seed": 7,
+        }  # fmt: skip
+        draft = await self.client.evaluations.create(spec)
+        started = await self.client.evaluations.start(draft.id, draft.revision, skip_preflight=True)
+        line(f"{self.name}: {started.total} runs of {len(agents)} agents")
+        async with asyncio.timeout(SECONDS):
+            ended = await self.client.evaluations.wait(draft.id)
+        if ended.graded < ended.total:
+            raise DemoFailed(f"{self.name}: {ended.graded} of {ended.total} runs are graded: {ended.counts}")
+        return ended
+
+    def _tasks(self) -> dict[str, Any]:
+        return {} if self.paper.limit is None else {"limit": self.paper.limit}
+
+    async def _hand_over(self, evaluation: Evaluation) -> None:
+        report = await self.client.reports.of(evaluation.id)
+        if report.kind != self.name:
+            raise DemoFailed(f"{self.name}: the report is of kind {report.kind}")
+        for table in report.tables:
+            line(f"{self.name}: {table.name}: {len(table.rows)} rows, n = {table.n} {table.unit}")
+        operation = await self.client.exports.create([evaluation.id])
+        ended = await self.client.operations.wait(operation.id)
+        if ended.state != "succeeded":
+            raise DemoFailed(f"{self.name}: the export {ended.state}: {ended.problem}")
+        target = self.folder / self.name
+        await self.client.exports.download(operation.id, self.folder / f"{self.name}.zip")
+        with zipfile.ZipFile(self.folder / f"{self.name}.zip") as packed:
+            for member in packed.namelist():  # our own service's, written a moment ago
+                packed.extract(member, target)
+        _verify(self.name, target)
+
+
+def _verify(name: str, folder: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-I", str(folder / "verify.py")], capture_output=True, text=True, timeout=300, check=False
+    )
+    (folder / "verified.txt").write_text(done.stdout + done.stderr, encoding="utf-8")
+    if done.returncode != 0:
+        raise DemoFailed(f"{name}: verify.py does not agree:\n{(done.stdout + done.stderr)[-2000:]}")
+    line(f"{name}: {done.stdout.strip().splitlines()[-1]}; report: {folder / 'report/report.html'}", "green")
+
+
+async def _all(url: str, token: str, provider: str, sets: Path, folder: Path, names: Sequence[str]) -> None:
+    async with AsyncClient(url, token) as client:
+        for scenario in dict.fromkeys(s for name in names for s in PAPERS[name].models):
+            spec = {
+                "name": f"scripted/{scenario}", "provider": "scripted", "upstream_id": scenario, "dialect": "openai",
+                "base_url": f"{provider}/v1", "modalities": ["text", "image"],
+                "prices": {"input_usd": "1", "output_usd": "4", "as_of": "2026-11-01"},
+            }  # fmt: skip
+            model = await client.models.create(spec)
+            await client.models.put_credential(model.id, f"sk-scripted-{scenario}")
+        for name in names:
+            await Showing(client, sets, folder, name, PAPERS[name]).show()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="From each benchmark's folder to its report.")
+    parser.add_argument("names", nargs="*", choices=[*PAPERS, []], help="default: all")
+    parser.add_argument("-o", "--output", type=Path, default=Path("papers_output"))
+    asked = parser.parse_args(arguments)
+    names = asked.names or [*PAPERS]
+    folder = new_folder(asked.output)
+    sets = make(folder / "sets")
+    scenarios = (sets / "models.toml").read_text(encoding="utf-8")
+    try:
+        with (
+            service(attach=False, folder=folder) as there,
+            scripted_models(scenarios, folder, scenario=DEFAULT) as provider,
+        ):
+            asyncio.run(_all(there.url, there.token, provider, sets, folder, names))
+    except DemoFailed as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()
