@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent / "verify_program"
-PARTS = ("reading", "means", "general", "papers", "comparing")
+PARTS = ("reading", "means", "general", "papers", "labor", "comparing")
 _OURS = "service."
 
 

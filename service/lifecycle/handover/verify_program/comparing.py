@@ -18,6 +18,16 @@ from service.lifecycle.handover.verify_program.general import (
     results,
     scaffold_deltas,
 )
+from service.lifecycle.handover.verify_program.labor import (
+    autoflation,
+    evaluation_time_histogram,
+    evaluation_times,
+    failure_tags,
+    price_and_time,
+    rater_agreement,
+    rli_elo,
+    rli_elo_edges,
+)
 from service.lifecycle.handover.verify_program.means import SKIPPED
 from service.lifecycle.handover.verify_program.papers import (
     automation_rate,
@@ -42,7 +52,11 @@ FORMULAS: dict[str, tuple[Callable[[Data, Row], Row], list[str]]] = {
     "freelance_results": (freelance_results, ["agent"]), "freelance_tests": (freelance_tests, ["agent"]),
     "wrong_histogram": (wrong_histogram, ["agent", "wrong"]), "earnings": (earnings, ["agent"]),
     "dollars_earned": (earnings, ["agent"]), "cumulative_value": (cumulative_value, ["agent", "done"]),
-    "automation_rate": (automation_rate, ["agent"]),
+    "automation_rate": (automation_rate, ["agent"]), "rli_elo": (rli_elo, ["agent"]),
+    "rli_elo_edges": (rli_elo_edges, ["first", "second"]), "autoflation": (autoflation, ["on"]),
+    "price_and_time": (price_and_time, ["price_usd", "hours"]), "failure_tags": (failure_tags, ["agent", "tag"]),
+    "evaluation_times": (evaluation_times, ["form"]), "evaluation_time_histogram": (evaluation_time_histogram, ["form", "from_s"]),
+    "rater_agreement": (rater_agreement, ["measure"]),
 }  # fmt: skip
 """Table → how it is computed, and the columns that name a row."""
 
