@@ -228,7 +228,8 @@ async def test_bulk_stops_say_how_many_and_what_is_meant_is_named(tenant: Tenant
     assert (await tenant.post("/v1/runs:stop", body, 200))["runs"] == 4
     assert (await tenant.get(f"/v1/evaluations/{made['id']}"))["counts"]["phase"] == {"done": 4, "queued": 8}
     assert (await tenant.post("/v1/runs:stop", body, 200))["runs"] == 0
-    for meant in ({}, {"ids": []}, {"labels": {}}):
+    nothing_named: list[Any] = [{}, {"ids": []}, {"labels": {}}]
+    for meant in nothing_named:
         await tenant.post("/v1/runs:stop", {"filter": meant, "mode": "discard"}, 422)
     nothing = await tenant.post("/v1/runs:stop", {"filter": {"ids": [foreign["id"]]}, "mode": "discard"}, 200)
     assert nothing["matched"] == 0
