@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from demo.benchmarks.desk import make as desk
 from demo.benchmarks.make import make
 from tests.journeys.stack import Stack
+from tests.unit.workstead.importers.harbor.test_importer import add as add_harbor
 from workstead.sync import Client
 
 SCAFFOLDS = Path(__file__).parents[2] / "demo/scaffolds"
@@ -27,7 +30,10 @@ def stack() -> Iterator[Stack]:
 
 @pytest.fixture(scope="module")
 def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make(tmp_path_factory.mktemp("sets") / "sets")
+    root = make(tmp_path_factory.mktemp("sets") / "sets")
+    for job in desk.read_jobs():  # a slice is enough here; tests/journeys/test_desk.py runs them all
+        shutil.rmtree(root / "jobbench" / job["place"])
+    return root
 
 
 @pytest.fixture(scope="module")
@@ -153,3 +159,24 @@ def test_programs_fail_each_in_its_own_way(stack: Stack, sets: Path, imported: d
     assert causes["timeout"] == {"timeout"}
     assert causes["flood"] <= {"output_limit", "timeout"}
     assert causes["hostile"] <= {"runner_killed", "crash", "wrong_answer", "processes_left"}
+
+
+def test_a_task_directory_is_solved_by_its_own_program_and_judged_by_its_own_tests(
+    stack: Stack, tmp_path: Path
+) -> None:
+    add_harbor(tmp_path / "set", "sum")
+    add_harbor(
+        tmp_path / "set",
+        "unsolved",
+        **{"solution/solve.sh": "mkdir -p /workspace/output && echo 4 > /workspace/output/sum.txt\n"},
+    )
+    add_harbor(tmp_path / "set", "installs", **{"tests/test.sh": "apt-get install -y python3\n"})
+    options = [part for pair in (*SMALL[1::2], "environment=workbench", "network=none") for part in ("-O", pair)]
+    done = workstead(stack, "benchmarks", "import", "harbor", tmp_path / "set", "--name", "set-h", *options, "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    counts = json.loads(done.stdout)["benchmark"]["counts"]
+    assert (counts["ok"], counts["quarantined"]) == (2, 1)
+    done = workstead(stack, "benchmarks", "check", "set-h", "--json")
+    checks = {c["key"]: c for c in map(json.loads, done.stdout.splitlines())}
+    assert {key: check["oracle"] for key, check in checks.items()} == {"sum": "passed", "unsolved": "failed"}, checks
+    assert {check["nop"] for check in checks.values()} == {"failed"}, checks

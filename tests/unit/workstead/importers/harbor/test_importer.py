@@ -29,7 +29,7 @@ memory_mb = 4096
 storage_mb = 2048
 """
 DOCKERFILE = "FROM scratch AS old\nWORKDIR /app\nFROM python:3.12\nWORKDIR /workspace/work\nCOPY data.csv .\n"
-TEST = "#!/bin/bash\npython3 /tests/check.py && echo 1 > /logs/verifier/reward.txt\n"
+TEST = "#!/bin/bash\nif python3 /tests/check.py; then echo 1; else echo 0; fi > /logs/verifier/reward.txt\n"
 
 
 def add(root: Path, name: str = "sum", /, **files: str | None) -> Path:
@@ -41,8 +41,8 @@ def add(root: Path, name: str = "sum", /, **files: str | None) -> Path:
         "environment/Dockerfile": DOCKERFILE,
         "environment/data.csv": "1\n2\n",
         "tests/test.sh": TEST,
-        "tests/check.py": "open('/workspace/output/sum.txt')\n",
-        "solution/solve.sh": "mkdir -p output && cp /solution/sum.txt output/\n",
+        "tests/check.py": "assert open('/workspace/output/sum.txt').read() == '3\\n'\n",
+        "solution/solve.sh": "mkdir -p /workspace/output && cp /solution/sum.txt /workspace/output/\n",
         "solution/sum.txt": "3\n",
         **files,
     }
@@ -80,8 +80,8 @@ def test_a_task(tmp_path: Path) -> None:
         hidden = {ref.path: imported.files[ref.sha256].read_text() for ref in task.hidden}
         assert set(hidden) == {"tests/test.sh", "tests/check.py", "solution/solve.sh", "solution/sum.txt"}
         start = "mkdir -p /workspace/work && cd /workspace/work || exit 1\n"
-        assert (
-            hidden["solution/solve.sh"] == f"{start}mkdir -p output && cp /workspace/.home/solution/sum.txt output/\n"
+        assert hidden["solution/solve.sh"] == (
+            f"{start}mkdir -p /workspace/output && cp /workspace/.home/solution/sum.txt /workspace/output/\n"
         )
         assert task.collect == ["output", "work"]
         assert task.instruction.endswith("Your working directory is /workspace/work.\n")
