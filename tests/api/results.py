@@ -8,11 +8,11 @@ from typing import Any
 
 from service.domain.ids import new_id
 from service.store.database import Tx
-from service.store.tables import agents, attempts, grading_criteria, gradings, run_events, runs
+from service.store.tables import attempts, grading_criteria, gradings, run_events, runs
 from service.store.tables_campaigns import campaign_items, campaigns, preferences, raters, rating_assignments
 from service.store.tables_evaluations import evaluation_agents, evaluation_tasks, evaluations, run_invalidations
 from service.store.tables_grading import verdict_reviews, votes
-from service.store.tables_models import model_requests
+from service.store.tables_models import model_requests, models
 from tests.api.helpers import Tenant
 
 BEGAN = datetime(2026, 11, 2, 9, 0, 0, 123456, UTC)
@@ -134,11 +134,11 @@ async def filled(one: Tenant, **more: Any) -> tuple[str, list[str]]:
             made.append(run_id)
             if passed:
                 await add_grading(tx, one, run_id, passed)
-        await _further(tx, one, made, tasks, first)
+        await _further(tx, one, made, tasks)
     return evaluation_id, made
 
 
-async def _further(tx: Tx, one: Tenant, made: list[str], tasks: list[str], agent: str) -> None:
+async def _further(tx: Tx, one: Tenant, made: list[str], tasks: list[str]) -> None:
     """An override, an invalidation, votes, requests, tool calls, a campaign with a rating and a preference."""
     judged = await add_grading(tx, one, made[0], [True, False], "llm_panel", primary=False)
     override = {
@@ -171,8 +171,6 @@ async def _further(tx: Tx, one: Tenant, made: list[str], tasks: list[str], agent
     await tx.execute(
         votes.insert().values({**vote, "content": content, "usage": {"input_tokens": 5, "output_tokens": 2}})
     )
-    catalogue = (await tx.execute(agents.select().where(agents.c.id == agent))).mappings().one()
-    assert catalogue["spec"]["model"] == "acme/one"
     for n, (run_id, subject) in enumerate([(made[0], None), (made[1], None), (None, judged)]):
         asked = {
             "id": new_id("mrq"), "project_id": one.project_id, "run_id": run_id, "subject": subject, "n": n,
@@ -180,6 +178,12 @@ async def _further(tx: Tx, one: Tenant, made: list[str], tasks: list[str], agent
             "provider": "acme", "requested_model": "one", "reported_model": f"one-{n % 2}", "cost_usd": Decimal("0.125"),
         }  # fmt: skip
         await tx.execute(model_requests.insert().values(asked))
+    await _calls(tx, made[0])
+    await _campaign(tx, one, made, tasks)
+
+
+async def _calls(tx: Tx, run_id: str) -> None:
+    """Tool calls with and without a result, and results that say anything."""
     said: list[tuple[str, dict[str, Any]]] = [
         ("tool.call", {"id": "c1", "name": "bash", "arguments": {}}),
         ("tool.call", {"id": "c2", "name": "=cmd()"}),
@@ -189,7 +193,7 @@ async def _further(tx: Tx, one: Tenant, made: list[str], tasks: list[str], agent
     ]
     for seq, (kind, payload) in enumerate(said, 1):
         event: dict[str, Any] = {
-            "run_id": made[0],
+            "run_id": run_id,
             "seq": seq,
             "attempt": 1,
             "source": "x",
@@ -198,12 +202,9 @@ async def _further(tx: Tx, one: Tenant, made: list[str], tasks: list[str], agent
             "payload": payload,
         }
         await tx.execute(run_events.insert().values({**event, "ts": BEGAN + timedelta(seconds=seq)}))
-    await _campaign(tx, one, made, tasks)
 
 
 async def _model(tx: Tx, one: Tenant) -> str:
-    from service.store.tables_models import models
-
     mine = (models.c.project_id == one.project_id, models.c.name == "acme/one")
     return str((await tx.execute(models.select().where(*mine))).mappings().one()["id"])
 
