@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from service.reporting.intervals import paired_interval
+from service.reporting.intervals import Interval, mean_intervals
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,23 +65,32 @@ class Delta:
     """That both did."""
     mean: float | None
     """Second less first, paired by task."""
-    interval: tuple[float, float] | None
+    interval: Interval | None
 
 
 def scaffold_deltas(agents: Sequence[Scored], seed: int, draws: int) -> list[Delta]:
     """Return, for each pair of agents with one model and effort in two scaffolds, the paired difference of scores."""
-    found: list[Delta] = []
-    for n, first in enumerate(agents):
-        for second in agents[n + 1 :]:
-            same = first.model is not None and first.model == second.model
-            if same and first.effort == second.effort and first.scaffold != second.scaffold:
-                found.append(_delta(first, second, seed, draws))
-    return found
+    pairs = [(a, b) for n, a in enumerate(agents) for b in agents[n + 1 :] if _differ_in_scaffold(a, b)]
+    steps = [_steps(first, second) for first, second in pairs]
+    return [
+        Delta(
+            model=str(first.model),
+            effort=effort_place(first.effort)[1],
+            first=first,
+            second=second,
+            tasks=len(mine),
+            mean=fsum(mine) / len(mine) if mine else None,
+            interval=interval,
+        )
+        for (first, second), mine, interval in zip(pairs, steps, mean_intervals(steps, seed, draws), strict=True)
+    ]
 
 
-def _delta(first: Scored, second: Scored, seed: int, draws: int) -> Delta:
+def _differ_in_scaffold(first: Scored, second: Scored) -> bool:
+    same = first.model is not None and (first.model, first.effort) == (second.model, second.effort)
+    return same and first.scaffold != second.scaffold
+
+
+def _steps(first: Scored, second: Scored) -> list[float]:
     tasks = sorted(first.by_task.keys() & second.by_task.keys())
-    before, after = [first.by_task[t] for t in tasks], [second.by_task[t] for t in tasks]
-    mean = fsum(b - a for a, b in zip(before, after, strict=True)) / len(tasks) if tasks else None
-    interval = paired_interval(before, after, seed, draws)
-    return Delta(str(first.model), effort_place(first.effort)[1], first, second, len(tasks), mean, interval)
+    return [second.by_task[t] - first.by_task[t] for t in tasks]

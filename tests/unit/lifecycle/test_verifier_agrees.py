@@ -32,12 +32,12 @@ def read(world: World) -> dict[str, list[dict[str, Any]]]:
 def _read(value: Any, kind: Type) -> Any:
     if isinstance(value, date) and kind is Type.DATE:
         return value.isoformat()
-    return json.loads(value) if kind is Type.JSON and value is not None else value
+    return json.loads(str(value)) if kind is Type.JSON and value is not None else value
 
 
 def differences(world: World, report: Report) -> tuple[list[str], set[str]]:
     """Return what differs, and the tables that were looked at."""
-    said = cast("dict[str, Any]", report.model_dump(mode="json"))
+    said = report.model_dump(mode="json")
     x = Data(read(world), said)
     found: list[str] = []
     seen: set[str] = set()

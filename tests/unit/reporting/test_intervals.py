@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.reporting.intervals import Rows, cluster_ratios, mean_interval, paired_interval
+from service.reporting import intervals
+from service.reporting.intervals import Rows, cluster_ratios, mean_interval, mean_intervals
 
 
 def test_an_interval_can_be_made_again_from_seed_and_tasks() -> None:
@@ -56,7 +57,13 @@ def test_rows_see_the_same_draws() -> None:
     assert first is not None
     assert second is not None
     assert (second[0] - first[0], second[1] - first[1]) == pytest.approx((0.25, 0.25))
-    assert paired_interval(list(low), list(low + 0.25), 5, 400) == pytest.approx((0.25, 0.25))
+
+
+def test_many_means_together_are_each_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intervals, "TOGETHER", 2)
+    rows = [[0.1, 0.5, 0.9], [1.0], [0.0, 0.0, 1.0], [0.2, 0.4], [], [0.3, 0.3, 0.8]]
+    assert mean_intervals(rows, 2, 300) == [mean_interval(row, 2, 300) for row in rows]
+    assert mean_intervals([], 2, 300) == []
 
 
 def test_shapes_must_fit() -> None:
