@@ -11,8 +11,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from workstead.importers.drafts import Draft
 from workstead.importers.fields import Filled, Loose, complaints
 from workstead.importers.mapping import FieldMap, Rule, TableNumber
+from workstead.importers.untrusted import unstorable
 
-MAX_TOLD = 20
 _PARTS = re.compile(r"[,;|]")
 
 
@@ -101,16 +101,19 @@ def own_names(*, folders: bool) -> FieldMap:
 def posting_of(values: Mapping[str, Any], draft: Draft) -> Posting | None:
     """Check the fields. One that is not usable is left out and noted; without a required one there is no posting."""
     given = {name: value for name, value in values.items() if value is not None}
+    bad = {n: "has a NUL or a lone surrogate" for n, v in given.items() if n != "facts" and unstorable(v)}
     try:
-        return Posting.model_validate(given)
+        posting = Posting.model_validate(given)
+        if not bad:
+            return posting
     except ValidationError as error:
-        found = [(str(e["loc"][0]), what) for e, (_, what) in zip(error.errors(), complaints(error), strict=True)]
-    bad = {name for name, _ in found}
-    for name, what in found[:MAX_TOLD]:
+        told = zip(error.errors(), complaints(error), strict=True)
+        bad = {str(e["loc"][0]): what for e, (_, what) in told} | bad
+    for name, what in bad.items():
         if name in REQUIRED:
             draft.quarantine("bad_item", name, what)
         else:
             draft.note("bad_field", name, what)
-    if bad & REQUIRED:
+    if bad.keys() & REQUIRED:
         return None
     return Posting.model_validate({name: value for name, value in given.items() if name not in bad})

@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 from workstead.importers.amounts import Amount, money, parse_amount
 from workstead.importers.drafts import Draft
 from workstead.importers.rli.layout import METADATA, PROJECT
-from workstead.importers.untrusted import read_json
+from workstead.importers.untrusted import read_json, unstorable
 from workstead.task_dir import InvalidInput
 
 MAX_BYTES = 16 << 20
@@ -86,8 +86,8 @@ def label_of(metadata: Metadata, name: str, draft: Draft) -> str | None:
     value = metadata.get(name)
     if value is None:
         return None
-    if not isinstance(value, str) or not value.strip() or len(value) > 200:
-        draft.note("bad_metadata", name, "is no text of 1 to 200 characters")
+    if not isinstance(value, str) or not value.strip() or len(value) > 200 or unstorable(value):
+        draft.note("bad_metadata", name, "is no text of 1 to 200 characters that can be stored")
         return None
     return value.strip()
 

@@ -144,7 +144,7 @@ split = { value = "benchmark" }
         ({"pay_type": "hourly", "budget": None, "hourly_max": 5001}, ["absurd_rate"]),
         ({"pay_type": "barter"}, ["bad_item"]),
         ({"item_id": True}, ["bad_item"]),
-        ({"description": TEXT + "\0"}, ["unusable_task"]),
+        ({"description": TEXT + "\0"}, ["bad_item"]),
     ],
 )
 def test_what_drops_an_item_is_said_and_counted(tmp_path: Path, fields: dict[str, Any], said: list[str]) -> None:
@@ -162,6 +162,7 @@ def test_what_drops_an_item_is_said_and_counted(tmp_path: Path, fields: dict[str
         ({"budget": "much"}, ["bad_field", "no_price"]),
         ({"currency": "doubloons"}, ["bad_field"]),
         ({"category": ["x"]}, ["bad_field"]),
+        ({"category": "a\0b", "skills": ["x", "\ud800"]}, ["bad_field", "bad_field"]),
         ({"budget": None}, ["no_price"]),
         ({"pay_type": "hourly", "hourly_min": 30, "hourly_max": 20}, ["bad_price", "no_price"]),
         ({"pay_type": "hourly", "hourly_min": 30}, ["no_price"]),
