@@ -274,6 +274,25 @@ async def test_a_deleted_run_is_missing(tenant: Tenant) -> None:
     assert (again["state"], again["changed"], again["ended_at"]) == ("running", {"made": 1}, None)
 
 
+async def test_resuming_what_lacks_nothing_changes_nothing(tenant: Tenant) -> None:
+    made = await draft(tenant, samples=1)
+    await start(tenant, made)
+    for run in await runs_of(tenant, made):
+        await end(tenant, run["id"], Outcome.GRADED)
+    before = await tenant.get(f"/v1/evaluations/{made['id']}")
+    again = await tenant.post(f"/v1/evaluations/{made['id']}/resume", None, 200)
+    assert (again["state"], again["ended_at"]) == ("done", before["ended_at"])
+    assert again["ended_at"] is not None
+
+
+async def test_an_agent_that_a_draft_gets_is_in_its_estimate(tenant: Tenant) -> None:
+    made = await draft(tenant)
+    await scaffold(tenant, "third")
+    again = await tenant.post(f"/v1/evaluations/{made['id']}/agents", [{"scaffold": "third@1"}], 200)
+    assert (again["state"], again["changed"], again["estimate"]["runs"]) == ("draft", {"made": 0}, 18)
+    assert (await start(tenant, again))["total"] == 18
+
+
 async def test_only_an_added_agents_runs_are_made(tenant: Tenant) -> None:
     made = await draft(tenant, samples=1, run={"labels": {"of": "all"}})
     await start(tenant, made)

@@ -15,7 +15,7 @@ from service.api.listing import UNCHANGED, ListQuery, Values, answer_list, chose
 from service.api.lookups import evaluation_or_404
 from service.api.pagination import ListOf, Paging
 from service.api.rendering import answer
-from service.domain.evaluations import MOST_AGENTS, AgentChoice, EvaluationSpec
+from service.domain.evaluations import MOST_AGENTS, AgentChoice, EvaluationSpec, EvaluationState
 from service.lifecycle.evaluations import drafting, missing, starting, stopping
 from service.lifecycle.evaluations.missing import RetryRequest
 from service.lifecycle.evaluations.recalling import estimate_again
@@ -153,6 +153,8 @@ async def add_evaluation_agents(
     async def work(tx: Tx) -> Made:
         row = await evaluation_or_404(tx, caller, evaluation_id, turn=True)
         row, made = await missing.add(tx, row, body, caller.token.id)
+        if row.state is EvaluationState.DRAFT:
+            row = await estimate_again(tx, state.blobs, row)
         return Made(await _view(tx, row, {"made": made}), 200)
 
     return await once(request, state, caller, f"POST /v1/evaluations/{evaluation_id}/agents", work)

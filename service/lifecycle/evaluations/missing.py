@@ -132,7 +132,7 @@ async def _fill(
 
 
 async def _going(tx: Tx, row: EvaluationRow, **columns: object) -> EvaluationRow:
-    return await evaluations.change(tx, row.id, state=evaluations.state_by_counts(), ended_at=None, **columns)
+    return await evaluations.change(tx, row.id, **evaluations.by_counts(), **columns)
 
 
 def _merged(row: EvaluationRow, added: Sequence[Member], found: Recalled) -> dict[str, object]:

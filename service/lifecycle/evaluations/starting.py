@@ -58,9 +58,7 @@ async def start(tx: Tx, evaluation_id: str, actor: str, *, preflight_skipped: bo
     await evaluations.note(tx, row.id, actor, "start", {"runs": runs, "preflight_skipped": preflight_skipped})
     resolved = {**row.resolved, "preflight_skipped": preflight_skipped}
     at = await database_clock.now(tx)
-    return await evaluations.change(
-        tx, row.id, state=evaluations.state_by_counts(), resolved=resolved, started_at=at, ended_at=None
-    )
+    return await evaluations.change(tx, row.id, **evaluations.by_counts(), resolved=resolved, started_at=at)
 
 
 async def make_runs(tx: Tx, evaluation_id: str, templates: Templates, wanted: Wanted) -> int:

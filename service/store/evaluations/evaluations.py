@@ -65,10 +65,12 @@ async def change(tx: Tx, evaluation_id: str, **columns: Any) -> EvaluationRow:
     return EvaluationRow.of((await tx.execute(query)).mappings().one())
 
 
-def state_by_counts() -> ColumnElement[str]:
-    """Return ``done`` where every run is done, else ``running``, as the database says it when a run changes."""
-    done = evaluations.c.counts["phase"]["done"].as_integer()
-    return case((func.coalesce(done, 0) >= evaluations.c.total, "done"), else_="running")
+def by_counts() -> dict[str, ColumnElement[Any]]:
+    """Return ``state`` and ``ended_at`` of one that goes on, as the database says them when a run changes: ``done`` where
+    every run is done, else ``running``."""
+    done = func.coalesce(evaluations.c.counts["phase"]["done"].as_integer(), 0) >= evaluations.c.total
+    ended_at = func.coalesce(evaluations.c.ended_at, func.clock_timestamp())
+    return {"state": case((done, "done"), else_="running"), "ended_at": case((done, ended_at))}
 
 
 async def note(

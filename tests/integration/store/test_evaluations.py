@@ -150,7 +150,7 @@ async def test_counts_are_the_runs_after_any_history(db: Database, seeds: Seeds,
         for _ in range(4):
             async with db.transaction() as tx:
                 await fill(tx, seeds, made)
-                await evaluations.change(tx, made.id, state=evaluations.state_by_counts(), ended_at=None)
+                await evaluations.change(tx, made.id, **evaluations.by_counts())
 
     await asyncio.gather(*(writer(ids[n::5]) for n in range(5)), adder())
     await assert_counts(db, made)
