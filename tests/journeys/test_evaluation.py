@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import uuid
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,6 +106,12 @@ def test_a_wrong_model_is_found_before_anything_starts(made: Lab, tmp_path: Path
     report = workstead(made, "eval", "report", draft["id"], "--json")
     assert report.code == 0, report.err
     assert json.loads(report.out)["header"]["runs"] == 12
+    assert workstead(made, "eval", "report", draft["id"], "--html", str(tmp_path / "report.html")).code == 0
+    target = tmp_path / "handed-over.zip"
+    exported = workstead(made, "eval", "export", draft["id"], "-o", str(target))
+    assert exported.code == 0, (exported.out, exported.err)
+    with zipfile.ZipFile(target) as archive:
+        assert any(name.endswith("verify.py") for name in archive.namelist())
 
 
 def test_an_agent_that_always_fails_is_held_and_finishes_once_it_is_mended(made: Lab, tmp_path: Path) -> None:

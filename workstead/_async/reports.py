@@ -35,7 +35,7 @@ class AsyncReports:
     async def compare(
         self, evaluations: Sequence[str], *, kind: str | None = None, settings: Mapping[str, Any] | None = None
     ) -> Report:
-        """Return the differences of evaluations, task by task, with paired tests."""
+        """Return the second of two evaluations beside the first, task by task, with paired tests."""
         return await self._post("/v1/reports:compare", evaluations, kind, settings)
 
     async def leaderboard(

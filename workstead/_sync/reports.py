@@ -34,7 +34,7 @@ class SyncReports:
     def compare(
         self, evaluations: Sequence[str], *, kind: str | None = None, settings: Mapping[str, Any] | None = None
     ) -> Report:
-        """Return the differences of evaluations, task by task, with paired tests."""
+        """Return the second of two evaluations beside the first, task by task, with paired tests."""
         return self._post("/v1/reports:compare", evaluations, kind, settings)
 
     def leaderboard(self, evaluations: Sequence[str], *, settings: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -19,9 +19,7 @@ from workstead.sync import Client
 
 SUCCEEDED = "succeeded"
 Ids = Annotated[list[str], typer.Argument(help="Evaluations, eval_…", show_default=False)]
-Two = Annotated[
-    list[str], typer.Argument(help="The one that others are compared with, and the others", show_default=False)
-]
+Two = Annotated[list[str], typer.Argument(help="The one that is compared with, and the other", show_default=False)]
 Kind = Annotated[
     str | None,
     typer.Option("--kind", help="overview, jobbench, rli, payworthy, freelance; default: its benchmark's own"),
@@ -65,8 +63,8 @@ def report(ids: Ids, kind: Kind = None, settings: Settings = None, html: Html = 
 
 @in_words
 def compare(ids: Two, settings: Settings = None, as_json: Json = False) -> None:
-    """Compare evaluations task by task, with paired tests."""
-    if len(ids) < 2:
+    """Compare the second of two evaluations with the first, task by task, with paired tests."""
+    if len(set(ids)) != 2:
         raise typer.BadParameter("name two evaluations")
     with service() as there, Client(there.url, there.token) as client:
         found = client.reports.compare(ids, settings=report_settings(settings))
