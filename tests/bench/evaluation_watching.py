@@ -121,7 +121,6 @@ async def _watch(scene: _Scene) -> dict[str, Any]:
 async def _body(tx: Tx, scene: _Scene) -> bytes:
     row = await evaluations.get(tx, scene.seeds.project.id, scene.evaluation_id)
     assert row is not None
-    await matrix.fingerprint(tx, row.id)
     of, items = await members.agents_of(tx, row.id), await members.tasks_of(tx, row.id)
     rows, listed = await matrix.agent_rows(tx, row.id), await matrix.standing_out(tx, row.id, 600)
     return matrix_body(row, of, items, rows, listed, 600)

@@ -19,7 +19,9 @@ from service.api.prefixed import only_known
 from service.api.rendering import answer, json_answer
 from service.domain.errors import Invalid
 from service.store.evaluations import matrix, members, series
+from service.store.evaluations.matrix import Fingerprint
 from service.store.evaluations.series import Step
+from service.store.rows_evaluations import EvaluationRow
 
 router = APIRouter(prefix="/v1/evaluations", tags=["evaluations"], route_class=StrictRoute)
 MOST_POINTS = 1_000
@@ -71,15 +73,22 @@ async def get_matrix(
     only_known(request, ("silent_s",), ())
     async with state.db.snapshot() as tx:
         row = await evaluation_or_404(tx, caller, evaluation_id)
-        runs, at_work = await matrix.fingerprint(tx, evaluation_id)
-        turn = int(time.time() / _LISTS_LAST_S) if at_work else 0
-        headers = {"ETag": f'"{row.revision}-{runs}-{silent_s:g}-{turn}"', "Cache-Control": "private, max-age=5"}
-        if none_match(request.headers.get("if-none-match"), headers["ETag"]):
-            return Response(status_code=304, headers=headers)
+        known = request.headers.get("if-none-match")
+        if known is not None:
+            headers = _headers(row, await matrix.fingerprint(tx, evaluation_id), silent_s)
+            if none_match(known, headers["ETag"]):
+                return Response(status_code=304, headers=headers)
         agents, tasks = await members.agents_of(tx, evaluation_id), await members.tasks_of(tx, evaluation_id)
         rows = await matrix.agent_rows(tx, evaluation_id)
         listed = await matrix.standing_out(tx, evaluation_id, silent_s)
+    headers = _headers(row, matrix.fingerprint_of(rows), silent_s)
     return json_answer(matrix_body(row, agents, tasks, rows, listed, silent_s), headers=headers)
+
+
+def _headers(row: EvaluationRow, runs: Fingerprint, silent_s: float) -> dict[str, str]:
+    turn = int(time.time() / _LISTS_LAST_S) if runs.at_work else 0
+    tag = f'"{row.revision}-{runs.runs}-{runs.revisions}-{silent_s:g}-{turn}"'
+    return {"ETag": tag, "Cache-Control": "private, max-age=5"}
 
 
 @router.get("/{evaluation_id}/series", operation_id="get_evaluation_series", response_model=Series)

@@ -40,11 +40,12 @@ _ROWS = text(f"""
               FROM evaluation_tasks WHERE evaluation_id = :id),
     cells AS (
         SELECT r.agent_id, r.task_id, count(*) AS runs, count(r.fraction) AS counted, sum(r.fraction) AS points,
-               count(*) FILTER (WHERE r.fraction >= 1) AS passed, {_counts("phase", Phase)}, {_counts("outcome", Outcome)}
-        FROM (SELECT r.agent_id, r.task_id, r.phase, r.outcome, {FRACTION} AS fraction FROM runs r
+               count(*) FILTER (WHERE r.fraction >= 1) AS passed, sum(r.revision) AS revisions, {_counts("phase", Phase)}, {_counts("outcome", Outcome)}
+        FROM (SELECT r.agent_id, r.task_id, r.phase, r.outcome, r.revision, {FRACTION} AS fraction FROM runs r
               WHERE r.evaluation_id = :id) AS r
         GROUP BY r.agent_id, r.task_id)
-    SELECT a.agent_id, sum(counted)::bigint, count(points), sum(points), sum(passed)::bigint, sum(points * points),
+    SELECT a.agent_id, sum(runs)::bigint, sum(revisions)::bigint, sum(runs - phase_queued - phase_held - phase_done)::bigint,
+           sum(counted)::bigint, count(points), sum(points), sum(passed)::bigint, sum(points * points),
            sum(points * counted), sum(CASE WHEN counted > 0 THEN counted * counted END)::float8,
            string_agg('[' || concat_ws(',', a.place, t.place, runs, counted,
                       coalesce(round((points / nullif(counted, 0))::numeric, 6)::text, 'null'),
@@ -65,7 +66,7 @@ _STANDING_OUT = text(f"""
     UNION ALL
     (SELECT 'silent', * FROM mine WHERE silent_s > :silent_s ORDER BY silent_s DESC, id LIMIT {5 * LISTED})""")  # noqa: S608 - constants only
 _FINGERPRINT = text("""
-    SELECT count(*), coalesce(sum(revision), 0), count(*) FILTER (WHERE phase NOT IN ('queued', 'held', 'done'))
+    SELECT count(*), coalesce(sum(revision), 0)::bigint, count(*) FILTER (WHERE phase NOT IN ('queued', 'held', 'done'))
     FROM runs WHERE evaluation_id = :id""")
 
 
@@ -74,6 +75,10 @@ class AgentRow:
     """What one agent's cells come to; sums are over its tasks that have a run that counts, and null without one."""
 
     agent_id: str
+    runs: int
+    revisions: int
+    """Their sum."""
+    at_work: int
     counted: int
     tasks: int
     points: float | None
@@ -123,7 +128,20 @@ def _number(value: Decimal | float | None) -> float | None:
     return None if value is None else round(float(value), 3)
 
 
-async def fingerprint(tx: Tx, evaluation_id: str) -> tuple[str, bool]:
-    """Return a text that differs whenever a run of it does, and whether some are at work."""
-    row = (await tx.execute(_FINGERPRINT, {"id": evaluation_id})).one()
-    return f"{row[0]}-{row[1]}", row[2] > 0
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """Of all runs of an evaluation: it differs whenever one of them does."""
+
+    runs: int
+    revisions: int
+    at_work: int
+
+
+async def fingerprint(tx: Tx, evaluation_id: str) -> Fingerprint:
+    """Return it without the cells."""
+    return Fingerprint(*(await tx.execute(_FINGERPRINT, {"id": evaluation_id})).one())
+
+
+def fingerprint_of(rows: Sequence[AgentRow]) -> Fingerprint:
+    """Return the same of what was read anyway."""
+    return Fingerprint(sum(r.runs for r in rows), sum(r.revisions for r in rows), sum(r.at_work for r in rows))
