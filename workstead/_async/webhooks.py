@@ -20,7 +20,8 @@ class AsyncWebhooks:
     ) -> Webhook:
         """Make a webhook; its ``secret`` is in this answer only. Never repeated by itself: each call makes one.
 
-        ``events``: run.running, run.awaiting_confirmation, run.held, run.done, grading.done, operation.done, or ``*``. Raises Invalid, Problem.
+        ``events``: run.running, run.awaiting_confirmation, run.held, run.done, grading.done, operation.done,
+        evaluation.held, evaluation.budget, or ``*``. Raises Invalid, Problem.
         """
         body = {"url": url, "events": list(events), "labels": dict(labels or {}), "note": note}
         return Webhook.model_validate(await self._http.json("POST", "/v1/webhooks", json=body))

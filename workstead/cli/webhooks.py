@@ -21,7 +21,8 @@ Events = Annotated[
     list[str] | None,
     typer.Option(
         "--event",
-        help="run.running, run.awaiting_confirmation, run.held, run.done, grading.done, operation.done; default: all",
+        help="run.running, run.awaiting_confirmation, run.held, run.done, grading.done, operation.done, evaluation.held, "
+        "evaluation.budget; default: all",
     ),
 ]
 Labels = Annotated[list[str] | None, typer.Option("--label", help="Only of what bears KEY=VALUE; repeatable")]
