@@ -8,7 +8,8 @@ import polars as pl
 
 from service.domain.reports import ReportColumn, ReportTable
 from service.reporting.calibration import CLIP, PLATT_FITTED, PLATT_SPLITS, claim, platt
-from service.reporting.forecast_auc import Estimate, drawn_aucs, on_common
+from service.reporting.drawing import Floats
+from service.reporting.forecast_auc import Drawn, Estimate, drawn_aucs, on_common
 from service.reporting.ranking import BAND_DRAWS, TIE_DRAWS, top, within_auc
 from service.reporting.reports.data import Data, mapping
 from service.reporting.reports.making import AGENT, Row, bounds, count, fraction, table, usd
@@ -44,10 +45,9 @@ def forecasters(data: Data, forecasts: Sequence[Forecasts], options: PayWorthyOp
             drawn = drawn_aucs(one.jobs.accepted, mine, data.seed, DRAWS)
             for who, p in mine.items():
                 rows.append(_forecaster(one, who, prompt, drawn.estimate(who), p, groups))
-            labels, common = on_common(one.jobs.accepted, mine)
             if len(mine) > 1:
-                mean = drawn_aucs(labels, common, data.seed, DRAWS).mean([*common])
-                rows.append(_row(one, MEAN, prompt, mean))
+                whole = all(n == len(one.jobs.runs) for n in drawn.n.values())
+                rows.append(_row(one, MEAN, prompt, (drawn if whole else _drawn(one, mine)).mean([*mine])))
     columns = [
         AGENT, FORECASTER, PROMPT,
         count("jobs", "Jobs"),
@@ -135,37 +135,28 @@ def compared_with(prompt: str) -> str | None:
 def _steps(one: Forecasts, prompt: str, against: str) -> list[Row]:
     mine, other = one.of(prompt), one.of(against)
     both = [who for who in mine if who in other]
+    if not both:
+        return []
+    named = {f"{side} {who}": p[who] for side, p in (("mine", mine), ("other", other)) for who in both}
+    together = _drawn(one, named)
     found: list[Row] = []
-    seed = one.jobs.data.seed
     for who in both:
-        labels, scores = on_common(one.jobs.accepted, {"mine": mine[who], "other": other[who]})
-        drawn = drawn_aucs(labels, scores, seed, DRAWS)
-        found.append(
-            _step(
-                one,
-                who,
-                prompt,
-                against,
-                (drawn.estimate("mine"), drawn.estimate("other")),
-                drawn.difference("mine", "other"),
-            )
-        )
+        sides = (f"mine {who}", f"other {who}")
+        whole = together.n[sides[0]] == len(one.jobs.runs)  # then the jobs of all are those of each
+        drawn = together if whole else _drawn(one, {side: named[side] for side in sides})
+        estimates = (drawn.estimate(sides[0]), drawn.estimate(sides[1]))
+        found.append(_step(one, who, prompt, against, estimates, drawn.difference(*sides)))
     if len(both) > 1:
-        named = {f"{side} {who}": p[who] for side, p in (("mine", mine), ("other", other)) for who in both}
-        labels, scores = on_common(one.jobs.accepted, named)
-        drawn = drawn_aucs(labels, scores, seed, DRAWS)
-        means = [drawn.mean([f"{side} {who}" for who in both]) for side in ("mine", "other")]
-        found.append(
-            _step(
-                one,
-                MEAN,
-                prompt,
-                against,
-                (means[0], means[1]),
-                drawn.mean_difference([f"mine {who}" for who in both], [f"other {who}" for who in both]),
-            )
-        )
+        ours, theirs = [f"mine {who}" for who in both], [f"other {who}" for who in both]
+        means = (together.mean(ours), together.mean(theirs))
+        found.append(_step(one, MEAN, prompt, against, means, together.mean_difference(ours, theirs)))
     return found
+
+
+def _drawn(one: Forecasts, named: dict[str, Floats]) -> Drawn:
+    """Return AUCs over the jobs that all of these forecasts cover."""
+    labels, scores = on_common(one.jobs.accepted, named)
+    return drawn_aucs(labels, scores, one.jobs.data.seed, DRAWS)
 
 
 def _step(one: Forecasts, who: str, prompt: str, against: str, sides: tuple[Estimate, Estimate], step: Estimate) -> Row:
