@@ -105,3 +105,11 @@ def test_tags_times_and_agreement() -> None:
     assert (second["agreement"], second["bound"]) == (1.0, pytest.approx(0.95))
     histogram = named(tables, "evaluation_time_histogram")
     assert [(r["from_s"], r["ratings"]) for r in histogram.rows][-1] == (1500, 1)
+
+
+def test_the_best_scaffold_is_shown_beside_all_of_them() -> None:
+    rule = {"best_scaffold": {"rule": "list", "agents": ["B"]}}
+    tables = rli(studio().tables(), header(), ReportSettings(options=rule))
+    assert [r["agent"] for r in named(tables, "main_table").rows] == ["B"]
+    assert named(tables, "main_table").excluded == {"not named": 1}
+    assert len(named(tables, "automation_rate").rows) == 2
