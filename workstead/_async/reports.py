@@ -1,13 +1,17 @@
 """Reports over evaluations: figures with what they rest on, as JSON, as a page, as pictures; result tables as files."""
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
+from io import BytesIO
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 from urllib.parse import quote, urlencode
 
 from workstead._async.files import download
 from workstead._async.http import AsyncTransport
 from workstead.models_evaluations import Report
+
+Library = Literal["polars", "pandas"]
 
 
 class AsyncReports:
@@ -63,6 +67,15 @@ class AsyncReports:
         """Write a result table to the new file ``target`` as ``csv``, ``parquet`` or ``json``; return its bytes."""
         path = _path(evaluation_id, "tables", f"{quote(name, safe='')}.{format}")
         return await download(self._http, f"{path}?{urlencode(options)}" if options else path, target)
+
+    async def frame(self, evaluation_id: str, name: str, *, library: Library = "polars") -> Any:
+        """Return a result table as a data frame of ``polars`` or ``pandas``.
+
+        Raises ModuleNotFoundError where the library is not installed (``pip install 'workstead[parquet]'`` brings polars).
+        """
+        read = import_module(library).read_parquet
+        path = _path(evaluation_id, "tables", f"{quote(name, safe='')}.parquet")
+        return read(BytesIO((await self._http.request("GET", path)).content))
 
     async def _post(
         self, path: str, evaluations: Sequence[str], kind: str | None, settings: Mapping[str, Any] | None
