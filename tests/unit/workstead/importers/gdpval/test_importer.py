@@ -13,7 +13,10 @@ from tests.unit.workstead.importers.sets import checked, problems, read
 from workstead.task_dir import InvalidInput
 
 HASH = "0123456789abcdef0123456789abcdef"
-RUBRIC: list[Any] = [{"criterion": "names the total", "score": 4, "tags": []}, {"criterion": "is a workbook", "score": 1.5}]
+RUBRIC: list[Any] = [
+    {"criterion": "names the total", "score": 4, "tags": []},
+    {"criterion": "is a workbook", "score": 1.5},
+]
 ROW: Mapping[str, Any] = {
     "task_id": "00000000-0000-4000-8000-000000000001",
     "sector": "Trade",
