@@ -14,6 +14,7 @@ from workstead.cli.benchmark_card import show_card
 from workstead.cli.checking import read, refused
 from workstead.cli.checking_inputs import judge
 from workstead.cli.checking_report import MAX_REASONS, Finding, exit_code
+from workstead.cli.common import out
 from workstead.errors import Invalid
 from workstead.importers.registry import IMPORTERS
 from workstead.models import BenchmarkItem, Integrity, Run
@@ -184,7 +185,8 @@ def test_a_check_does_not_wait_for_people() -> None:
         assert ("people grade it" in str(checked.found.remarks)) is not runnable
 
 
-def test_a_card_on_one_page(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_card_on_one_page(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(out, "width", 240)
     places = ("total", "mean", "min", "p10", "p25", "p50", "p75", "p90", "max")
     show_card(
         BenchmarkCard(
