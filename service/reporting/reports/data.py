@@ -3,7 +3,7 @@
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from datetime import date, datetime
 from functools import cached_property
 from math import fsum
@@ -85,6 +85,8 @@ class Run:
     service_cost_usd: float | None
     cost_usd_all_attempts: float | None
     ended_at: datetime | None
+    passes_at: float = 1.0
+    """What it must count to be solved, or accepted."""
 
     @property
     def value(self) -> float:
@@ -98,7 +100,7 @@ class Run:
 
     @property
     def solved(self) -> bool:
-        return self.value >= 1
+        return self.value >= self.passes_at
 
 
 @dataclass(frozen=True)
@@ -158,12 +160,17 @@ class Data:
         return next((a for a in self.agents.values() if name in {a.agent_id, a.label}), None)
 
 
-def gather(tables: Tables, header: ReportHeader, settings: ReportSettings) -> Data:
-    """Read the tables ``runs``, ``agents`` and ``tasks``; runs that the settings leave out become excluded, with that reason."""
+def gather(tables: Tables, header: ReportHeader, settings: ReportSettings, passes_at: float = 1.0) -> Data:
+    """Read the tables ``runs``, ``agents`` and ``tasks``; runs that the settings leave out become excluded, with that reason.
+
+    ``passes_at``: what a run must count to be solved.
+    """
     tasks = {t.task_id: t for t in sorted(_records(tables, "tasks", _task), key=lambda t: t.task_id)}
     agents = {a.agent_id: a for a in sorted(_records(tables, "agents", _agent), key=lambda a: (a.label, a.agent_id))}
     runs = [r for r in _runs(tables) if r.exclusion not in {"control", "preflight"}]
-    runs = sorted((_chosen(r, tasks[r.task_id], settings) for r in runs), key=lambda r: r.run_id)
+    runs = sorted(
+        (replace(_chosen(r, tasks[r.task_id], settings), passes_at=passes_at) for r in runs), key=lambda r: r.run_id
+    )
     used = {r.agent_id for r in runs}
     return Data(header, settings, tables, {k: a for k, a in agents.items() if k in used}, tasks, runs)
 
@@ -213,7 +220,7 @@ def _task(row: dict[str, Any]) -> Task:
     return Task(**{name: row[name] for name in names}, facets=mapping(row["facets"]))
 
 
-_RUN = [field.name for field in fields(Run)]
+_RUN = [field.name for field in fields(Run) if field.default is MISSING]
 _FLAGS = _RUN.index("flags")
 
 

@@ -19,11 +19,14 @@ from service.reporting.reports.scores import Scores
 from service.reporting.reports.spending import cost_against_score
 from service.reporting.reports.worth import earnings
 
+ACCEPTED_AT = 0.5
+"""What a run counts that a client accepts: a panel's verdict is 0 or 1; beside the reference, 0.5 is as good."""
+
 
 def rli(tables: Tables, header: ReportHeader, settings: ReportSettings) -> list[ReportTable]:
     """Return the tables of RLI's paper, section 4 and appendix A. Raises Invalid for an option that does not fit."""
     chosen = options(RliOptions, settings.options)
-    data = gather(tables, header, settings)
+    data = gather(tables, header, settings, passes_at=ACCEPTED_AT)
     scores = Scores(data)
     given = ratings(data)
     found = [
@@ -64,8 +67,8 @@ def rates(data: Data) -> ReportTable:
         fraction("rate", "Automation rate", interval=True),
         count("no_deliverable", "Delivered nothing"),
     ]
-    method = f"Accepted (counted 1) / evaluated; nothing delivered is a rejection under the policy `zero`. {WILSON}"
-    settings = {"no_deliverable": data.header.policies.no_deliverable}
+    method = f"Accepted (counted {ACCEPTED_AT} or more) / evaluated; nothing delivered is a rejection under the policy `zero`. {WILSON}"
+    settings = {"no_deliverable": data.header.policies.no_deliverable, "accepted_at": ACCEPTED_AT}
     chart = {"mark": "bar", "x": "agent", "y": "rate"}
     return table(
         data, "automation_rate", "Automation rate", columns, rows, method=method, settings=settings, plot=chart

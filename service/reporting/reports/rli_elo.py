@@ -72,8 +72,10 @@ def _human_edges(data: Data, coding: HumanCoding) -> list[Preference]:
 
 def human_value(run: Run, ratings: Sequence[int], coding: HumanCoding) -> float:
     """Return what a project gives the human. Without ratings (nothing delivered, or judged by a model) its verdict decides."""
-    if coding == "accept" or not ratings:
+    if coding == "accept":
         return 0.0 if run.solved else 1.0
+    if not ratings:
+        return 1.0 - min(1.0, run.value)
     choices = [_CHOICES[rating] for rating in ratings]
     return preference(choices) if coding == "majority" else fsum(c.worth for c in choices) / len(choices)
 

@@ -50,7 +50,7 @@ def earnings(data: Data, name: str, title: str) -> ReportTable:
         usd("mean_price_usd", "Mean price of a solved task"),
         count("solved_unpriced", "Solved without a price"),
     ]
-    method = f"Sum of the prices of solved tasks (counted 1), several samples of a task by their share; {UNPRICED}."
+    method = f"Sum of the prices of solved or accepted tasks, several samples of a task by their share; {UNPRICED}."
     return table(data, name, title, columns, rows, method=method, plot={"mark": "bar", "x": "agent", "y": "earned_usd"})
 
 

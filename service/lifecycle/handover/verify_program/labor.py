@@ -20,8 +20,10 @@ def ratings_of(x: Data) -> list[Row]:
 
 
 def human_value(run: Row, ratings: Sequence[int], coding: str) -> float:
-    if coding == "accept" or not ratings:
+    if coding == "accept":
         return 0.0 if run["solved"] else 1.0
+    if not ratings:
+        return 1.0 - min(1.0, run["counted"])
     values = [(3 - min(3, max(1, r))) / 2 for r in ratings]
     if coding == "mean":
         return math.fsum(values) / len(values)
