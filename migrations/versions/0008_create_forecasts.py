@@ -97,7 +97,7 @@ def _create_forecasts() -> None:
         sa.Column("reported_model", sa.Text()),
         sa.Column("source", sa.Text(), server_default="asked", nullable=False),
         sa.Column("state", sa.Text(), nullable=False),
-        sa.Column("p_hat", sa.Double()),
+        sa.Column("p_hat", sa.Double[float]()),
         *(
             sa.Column(name, sa.SmallInteger())
             for name in (

@@ -67,7 +67,7 @@ def scaled(picture: Image.Image, size: Size | None) -> Image.Image:
         return picture
     larger = size[0] >= picture.width and size[1] >= picture.height
     how = Image.Resampling.BICUBIC if larger else Image.Resampling.LANCZOS
-    return picture.resize(size, how)  # pyright: ignore[reportUnknownMemberType] - numpy, of which it knows nothing
+    return picture.resize(size, how)
 
 
 def fitting(part: Size, screen: Size) -> Size:
