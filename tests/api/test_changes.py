@@ -223,9 +223,9 @@ async def test_kinds_are_those_that_the_token_may_read(tenant: Tenant) -> None:
 
 
 async def test_bad_questions(tenant: Tenant) -> None:
-    unknown = await tenant.client.get("/v1/changes?kinds=run,evaluation")
+    unknown = await tenant.client.get("/v1/changes?kinds=run,judgement")
     assert (unknown.status_code, unknown.json()["type"]) == (422, f"{PROBLEM}unknown_kind")
-    assert unknown.json()["known"] == ["benchmark", "campaign", "grading", "operation", "run"]
+    assert unknown.json()["known"] == ["benchmark", "campaign", "evaluation", "grading", "operation", "run"]
     cursor = (await read(tenant, kinds="run"))["next_after"]
     for query in ("after=x", f"after={cursor}&kinds=grading", f"after={cursor[:-3]}", "kinds=", "since=1", "wait_s=61"):
         assert (await tenant.client.get(f"/v1/changes?{query}")).status_code == 422, query
