@@ -16,7 +16,7 @@ PYTEST_FAST := $(PYTEST) -q -n 2 --dist loadfile $(FAST)
 PYTEST_WAITING := $(PYTEST) -q -n 3 --dist loadfile $(WAITING)
 PYTEST_WHOLE := $(PYTEST) -q -n 2 --dist loadfile $(WHOLE)
 
-.PHONY: help setup engine browser postgres check static test test-all demo demo-desktop serve bench mutants images record-fixtures compose schema lock faults clean
+.PHONY: help setup engine browser postgres check static test test-all demo demo-desktop demo-papers serve bench mutants images record-fixtures compose schema lock faults clean
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -62,6 +62,9 @@ demo: images ## start the service, run real tasks, print events, verdicts and de
 
 demo-desktop: images ## an agent works on a desktop, live in the browser
 	$(BIN)/workstead demo-desktop
+
+demo-papers: images ## each benchmark from its folder to its report (NAME=jobbench shows one)
+	$(BIN)/python -m demo.benchmarks.papers $(NAME)
 
 serve: images ## the whole service on this machine
 	$(BIN)/workstead serve
