@@ -97,7 +97,7 @@ async def test_what_the_client_knows_is_in_no_mismatch(bench: GateBench, tmp_pat
     assert (note["expected_n"], note["pointer"]) == (2, "/system")
     told = answer.text + json.dumps(log)
     assert "budget" not in told
-    assert "budget" not in told
+    assert "dollars" not in told
 
 
 async def test_a_client_of_an_attempt_that_is_not_served_asks_nobody(bench: GateBench, tmp_path: Path) -> None:
