@@ -60,6 +60,7 @@ class Endpoints:
     ) -> None:  # fmt: skip
         self._forwarding, self._services, self._ledger = forwarding, services, ledger
         self._serving, self._limits, self._proxies = serving, limits, proxies
+        self._settled = time.monotonic() + limits.settle_s
         self._all: dict[Key, Endpoint] = {}
         self._leaving: set[asyncio.Task[None]] = set()
 
@@ -127,12 +128,16 @@ class Endpoints:
         return await endpoint.caller.activity.ended()
 
     def by_token(self, token: str, *, public: bool) -> Caller:
-        """Return who shows this token where no socket says it. Raises Refused (401)."""
+        """Return who shows this token where no socket says it. Raises Refused (401; 503 soon after the start)."""
         hashed = token_hash(token)
         for endpoint in self._all.values():
             if (endpoint.public or not public) and among(hashed, endpoint.caller.token_hashes):
                 _check_open(endpoint)
                 return endpoint.caller
+        if time.monotonic() < self._settled:
+            raise Refused(
+                503, "gateway_starting", "the gateway has just started and does not know every run yet: try again"
+            )
         raise Refused(401, "token_invalid", "not a run token")
 
     async def shut(self) -> None:

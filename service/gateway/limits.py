@@ -28,5 +28,8 @@ class GatewayLimits:
     """Of a recording's pauses, when it is replayed: 0 = none, 1 = as they were."""
     local_patience_s: float = 600.0
     """``provider_patience_s`` of callers that have no run."""
+    settle_s: float = 15.0
+    """After the gateway's start, while workers tell it which runs there are: a token that it does not know yet may be good,
+    and whoever shows it is told to come again."""
     keep_dead_s: float = 900.0
     """How long a listener whose run is over goes on to say so."""

@@ -5,6 +5,7 @@ import io
 import json
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -185,11 +186,15 @@ def test_kill_9_does_nothing_on_the_screen_twice(screens: Lab) -> None:
     task = make_task(stack, {}, LIMITS, graders=[])
     run_id = start(screens, "anthropic.20251124", task, steps)
 
-    def typed() -> int:
-        return sum(e["type"] == "desktop.action" for e in stack.events(run_id))
+    def typed(after: int) -> bool:
+        said = stack.events(run_id)
+        ended = [e["payload"] for e in said if e["type"] == "attempt.ended"]
+        if ended:
+            pytest.fail("\n".join(str((e["type"], e["payload"]))[:2_000] for e in said[-12:]))
+        return sum(e["type"] == "desktop.action" for e in said) >= after
 
     for process, after in (("worker", 7), ("gateway", 9), ("worker", 11), ("api", 13)):
-        wait_until(f"{after} batches", lambda after=after: typed() >= after, 300, 0.3)
+        wait_until(f"{after} batches", partial(typed, after), 300, 0.3)
         stack.kill(process)
     found = record(stack, run_id, 400)
     assert found.run["ended_because"] == "completed", [e["payload"] for e in found.of("agent.final")]

@@ -36,7 +36,7 @@ from service.store.rows_requests import ModelRequestRow
 from tests.integration.store.seeds import add_host, add_run, seed
 
 TOKEN = "wsr_TESTTEST_0123456789-of-this-run"
-LIMITS = GatewayLimits(first_pause_s=0.05, last_pause_s=0.2)
+LIMITS = GatewayLimits(first_pause_s=0.05, last_pause_s=0.2, settle_s=0)
 PRICES = {
     "input_usd": "3", "output_usd": "15", "cached_input_usd": "0.3", "cache_write_usd": "3.75", "as_of": "2026-11-01",
 }  # fmt: skip

@@ -4,21 +4,24 @@ import asyncio
 import json
 import socket
 import time
+from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
 from sqlalchemy import select
 
-from service.gateway.auth import token_hash
+from service.gateway.auth import Refused, token_hash
 from service.gateway.control import bind
+from service.gateway.egress.serving import EgressServing
+from service.gateway.endpoints import Endpoints
 from service.gateway.front import Front, NoServices
 from service.gateway.http_server import HttpServing
 from service.gateway.sides import OwnSide, PublicSide
 from service.store import blob_refs, model_requests, run_models
 from service.store.request_bodies import OWNER
 from service.store.tables_models import model_requests as table
-from tests.integration.gateway.bench import TOKEN, GateBench, messages, until
+from tests.integration.gateway.bench import LIMITS, TOKEN, GateBench, messages, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 OTHER = "wsr_OTHEROTH_9876543210-of-another-run"
@@ -257,3 +260,19 @@ async def test_a_second_token_of_the_attempt_works_as_well(bench: GateBench) -> 
     assert await bench.endpoints.open(renewed, {}) == [80]
     for token in (TOKEN, "second"):
         assert (await client.post("/v1/messages", json=messages(), headers={"x-api-key": token})).status_code == 200
+
+
+async def test_a_gateway_that_has_just_started_sends_nobody_away(bench: GateBench) -> None:
+    """Its predecessor was killed: a loop may ask before the worker has told the new one which runs there are."""
+    parts = (bench.forwarding, NoServices(), bench.ledger, HttpServing(16))
+    fresh = Endpoints(*parts, replace(LIMITS, settle_s=60.0), EgressServing(bench.db))
+    with pytest.raises(Refused) as early:
+        fresh.by_token("wsr_EARLYEAR_loop", public=False)
+    assert (early.value.status, early.value.type) == (503, "gateway_starting")
+    await fresh.open(await bench.grant("wsr_EARLYEAR_loop"), {})
+    assert fresh.by_token("wsr_EARLYEAR_loop", public=False)
+    settled = Endpoints(*parts, LIMITS, EgressServing(bench.db))
+    with pytest.raises(Refused) as late:
+        settled.by_token("wsr_EARLYEAR_loop", public=False)
+    assert (late.value.status, late.value.type) == (401, "token_invalid")
+    await fresh.shut()
