@@ -1,5 +1,6 @@
 """Held, not burnt: runs that no host can take wait in phase ``held`` with a reason that a person can read."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import RowMapping, func, select, text
@@ -82,13 +83,7 @@ async def hold_unplaceable(tx: Tx, after_s: float) -> list[str]:
 
 async def release_placeable(tx: Tx) -> list[str]:
     """Queue again what a host can take now; return the ids."""
-    freed: list[str] = []
-    for run_id in (await tx.execute(_FREED)).scalars().all():
-        run = await locked(tx, run_id, Phase.HELD)
-        if run is not None:
-            await change_phase(tx, run, Phase.QUEUED, hold=None)
-            freed.append(run_id)
-    return freed
+    return await queue_again(tx, (await tx.execute(_FREED)).scalars().all())
 
 
 async def hold_cut_off(tx: Tx) -> list[str]:
@@ -110,13 +105,7 @@ async def hold_cut_off(tx: Tx) -> list[str]:
 
 async def release_cut_off(tx: Tx, *, doubles_every_s: float = _DOUBLES_EVERY_S) -> list[str]:
     """Queue again runs whose provider is back: a few at first, then twice as many every ``doubles_every_s`` seconds."""
-    freed: list[str] = []
-    for run_id in (await tx.execute(_BACK, {"doubles_s": doubles_every_s})).scalars().all():
-        run = await locked(tx, run_id, Phase.HELD)
-        if run is not None:
-            await change_phase(tx, run, Phase.QUEUED, hold=None)
-            freed.append(run_id)
-    return freed
+    return await queue_again(tx, (await tx.execute(_BACK, {"doubles_s": doubles_every_s})).scalars().all())
 
 
 def _outage(row: RowMapping) -> dict[str, Any]:
@@ -128,6 +117,17 @@ def _outage(row: RowMapping) -> dict[str, Any]:
         "since": row["opened_at"].isoformat(),
         "next_probe_at": None if probe is None else probe.isoformat(),
     }
+
+
+async def queue_again(tx: Tx, run_ids: Sequence[str]) -> list[str]:
+    """Queue those of the runs that are held still and that nobody else has locked, in this order; return their ids."""
+    freed: list[str] = []
+    for run_id in run_ids:
+        run = await locked(tx, run_id, Phase.HELD)
+        if run is not None:
+            await change_phase(tx, run, Phase.QUEUED, hold=None)
+            freed.append(run_id)
+    return freed
 
 
 async def locked(tx: Tx, run_id: str, phase: Phase) -> RowMapping | None:

@@ -10,14 +10,13 @@ from service.api.json_body import StrictRoute
 from service.api.operation_view import Operation, operation_view
 from service.api.resources.tasks import HIDDEN_READ
 from service.domain.errors import Conflict, Gone, NotFound
-from service.domain.handover import ExportRequest, ExportSpec, Profile
+from service.domain.handover import OPERATION, ExportRequest, ExportSpec, Profile
 from service.domain.operations import OperationState
 from service.store import audit, blob_refs, operations
 from service.store.database import Tx
 from service.store.result_tables.scope import heads
 
 router = APIRouter(prefix="/v1/exports", tags=["reports"], route_class=StrictRoute)
-KIND = "export"
 
 
 @router.post("", operation_id="create_export", response_model=Operation, status_code=202)
@@ -33,7 +32,7 @@ async def create_export(body: ExportRequest, request: Request, caller: ReportsWr
     async def work(tx: Tx) -> Made:
         if len(await heads(tx, caller.project_id, body.evaluation_ids)) != len(body.evaluation_ids):
             raise NotFound("not_found")
-        row = await operations.create(tx, caller.project_id, KIND, spec.model_dump(mode="json"), unit="steps")
+        row = await operations.create(tx, caller.project_id, OPERATION, spec.model_dump(mode="json"), unit="steps")
         detail = {"evaluations": body.evaluation_ids, "profile": body.profile, "waivers": body.waivers}
         await audit.record(tx, caller.project_id, caller.token.id, "export.create", row.id, detail)
         return Made(operation_view(row), 202, f"/v1/operations/{row.id}")
@@ -49,7 +48,7 @@ async def get_export(operation_id: str, request: Request, caller: ReportsRead, s
     """
     async with state.db.reading() as tx:
         row = await operations.get(tx, caller.project_id, operation_id)
-        if row is None or row.kind != KIND:
+        if row is None or row.kind != OPERATION:
             raise NotFound("not_found")
         found = await blob_refs.one_owned(tx, blob_refs.EXPORT, operation_id)
     if row.spec.get("hidden"):

@@ -2,7 +2,6 @@
 
 import asyncio
 import zipfile
-from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,18 +129,13 @@ async def _shown(blobs: BlobStore, report: Report) -> _Shown:
     text = report.model_dump_json().encode()
     found: dict[str, tuple[str, int]] = {}
     for name, data in (("shown", text), ("page", page)):
-        found[name] = await blobs.put_stream(_pieces([data]))
+        found[name] = await asyncio.to_thread(blobs.store_bytes, data)
     columns = {
         f"{name}_{part}": value
         for name, both in found.items()
         for part, value in zip(("sha256", "bytes"), both, strict=True)
     }
     return _Shown(columns, dict(found.values()))
-
-
-async def _pieces(data: Sequence[bytes]) -> AsyncIterator[bytes]:
-    for piece in data:
-        yield piece
 
 
 def _summary(report: Report) -> dict[str, Any]:

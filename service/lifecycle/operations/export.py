@@ -21,7 +21,6 @@ from service.store.result_tables.people import rater_names
 from service.store.result_tables.reading import QUERIES
 from service.store.result_tables.scope import EvaluationHead
 
-KIND = "export"
 _STEPS = 4
 _CHUNK = 1 << 20
 

@@ -15,7 +15,7 @@ from service.store.clock import now
 from service.store.database import Tx
 from service.store.evaluations import evaluations as rows
 from service.store.evaluations.gates import BUDGET, EVALUATION_STOPPED, GATES
-from service.store.holds import locked
+from service.store.holds import locked, queue_again
 from service.store.notifications import QUEUE
 from service.store.phases import change_phase, notify
 from service.store.rows import Json
@@ -124,13 +124,7 @@ async def hold_runs(tx: Tx) -> list[str]:
 
 async def release_runs(tx: Tx) -> list[str]:
     """Queue again, in their order, runs that nothing of it holds any more, at most ``AT_ONCE``; return their ids."""
-    freed: list[str] = []
-    for run_id in (await tx.execute(_FREED)).scalars().all():
-        run = await locked(tx, run_id, Phase.HELD)
-        if run is not None:
-            await change_phase(tx, run, Phase.QUEUED, hold=None)
-            freed.append(run_id)
-    return freed
+    return await queue_again(tx, (await tx.execute(_FREED)).scalars().all())
 
 
 def _of_run(hold_: Mapping[str, Any]) -> Json:
