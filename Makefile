@@ -2,6 +2,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
+# Without it each of the many processes that tests start would compile all of our sources again.
+unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
 SOURCES := $(wildcard service workstead tests migrations tools sandbox_images demo deploy)
