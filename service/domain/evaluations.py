@@ -169,6 +169,9 @@ class EvaluationSpec(Strict):
     """What a client asks for (``evaluation.schema.json``); the YAML of ``workstead eval run`` is the same."""
 
     name: Annotated[str, Field(min_length=1, max_length=120)]
+    replay_of: Reference | None = None
+    """Id of an evaluation that is done again from its recordings: models and judges answer as they did, nobody is asked.
+    Beside it only name, budget, stop_rules, concurrency, labels and notes may be said; the rest is as it was."""
     benchmark: Reference | None = None
     """Id, ``name@version``, or a name: its newest version."""
     task_ids: list[Reference] = Field(default_factory=list[str], max_length=MOST_TASKS)
@@ -193,6 +196,8 @@ class EvaluationSpec(Strict):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
+        if self.replay_of is not None:
+            return self
         if (self.benchmark is None) == (not self.task_ids):
             raise ValueError("name either a benchmark or task_ids")
         if not self.agents and self.matrix is None:

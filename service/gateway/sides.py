@@ -1,25 +1,31 @@
 """The sides of the gateway that are not planted in a sandbox: our own processes on a Unix socket, drivers on a port."""
 
 import hmac
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
 from service.domain.grants import GrantedModel
 from service.gateway.auth import Refused, presented
 from service.gateway.caller import Caller, own_caller
+from service.gateway.cassettes.replay import Playing
 from service.gateway.endpoints import Endpoints
 from service.gateway.exchange import Exchange
 from service.gateway.ports import Purpose
 
-PROJECT, PURPOSE, MODEL, RUN, SUBJECT = (
+PROJECT, PURPOSE, MODEL, RUN, SUBJECT, REPLAY = (
     "x-workstead-project",
     "x-workstead-purpose",
     "x-workstead-model",
     "x-workstead-run",
     "x-workstead-subject",
+    "x-workstead-replay",
 )
 """Headers beside the service token: project id, purpose, names of catalogue models (separated by commas),
-``<run id>/<attempt>`` where the request belongs to a run, and what else it is for (a grading's id)."""
+``<run id>/<attempt>`` where the request belongs to a run, what else it is for (a grading's id), and the grading whose
+judges' recorded answers it gets."""
 MAX_MODELS, MAX_SUBJECT = 16, 64
+MOST_PLAYING = 1_000
+"""Gradings whose recordings are kept open; of one that is asked for again later, all answers are there again."""
 FindModels = Callable[[str, list[str]], Awaitable[list[GrantedModel]]]
 """Project id, names → the project's models of these names. Raises Unavailable."""
 
@@ -37,6 +43,7 @@ class OwnSide:
         self._token = token.encode()
         self._find = find
         self._patience_s = patience_s
+        self._playing: OrderedDict[tuple[str, str], Playing] = OrderedDict()
 
     async def admit(self, exchange: Exchange) -> Caller:
         """Raises Refused, Unavailable."""
@@ -55,6 +62,7 @@ class OwnSide:
         run_id, attempt = _run(exchange.header(RUN))
         caller = own_caller(project, purpose, models, self._patience_s, run_id, attempt)
         caller.subject = _subject(exchange.header(SUBJECT))
+        self._replay(caller, _subject(exchange.header(REPLAY)))
         if purpose is Purpose.CLIENT and run_id is not None and attempt is not None:
             served = self._endpoints.caller((run_id, attempt), project)
             if served is None:
@@ -62,6 +70,18 @@ class OwnSide:
                 raise Refused(503, "run_not_served", "the gateway does not serve this attempt, or not yet")
             caller.belong_to(served)
         return caller
+
+    def _replay(self, caller: Caller, recorded: str | None) -> None:
+        """Let a judge be answered from the recording of a grading. Raises Refused."""
+        if recorded is None:
+            return
+        if caller.purpose is not Purpose.JUDGE or caller.subject is None:
+            raise Refused(400, "bad_headers", f"{REPLAY}: of judges alone, with {SUBJECT}")
+        key = (caller.project_id, caller.subject)
+        caller.replay_of, caller.playing = recorded, self._playing.setdefault(key, Playing())
+        self._playing.move_to_end(key)
+        while len(self._playing) > MOST_PLAYING:
+            self._playing.popitem(last=False)
 
 
 class PublicSide:

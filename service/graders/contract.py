@@ -111,6 +111,9 @@ class GradingInput:
     """Write criteria, from this position on, as they are decided: shown before the verdict, which replaces them."""
     seed: str = ""
     """Differs by deliverable, settings and round: orders that must vary are drawn from it and the vote's number."""
+    secret: str = ""
+    """Nobody could know it when the work was delivered: numbers that no deliverable may hold are drawn from it. Empty: they
+    are drawn by chance."""
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What only some methods need, by name: ``client_facts`` and ``client_transcript`` (text) where the run has them,
     ``environment`` (the image that the task's verifier runs in), ``reference_evidence`` (hidden files → their

@@ -7,7 +7,7 @@ nobody's place meanwhile; what a repetition will not cure is a failed verdict wi
 import asyncio
 import random
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -28,6 +28,8 @@ __all__ = ["GradeContext", "grade"]
 MAX_STARTS = 10
 """Starts of one grading that ended in a crash, over all processes, after which it is taken to kill its grader."""
 _LOCK_PAUSE_S = 1.0
+SEED = "order_seed"
+"""Of a verdict's detail: what orders, control statements and sides of its votes were drawn from."""
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
@@ -127,7 +129,10 @@ async def _attempt(
     ctx: GradeContext, row: GradingRow, grader: Grader, report: IntegrityReport | None
 ) -> Verdict | PutOff | _Again:
     try:
-        return await grader.grade(await input_of(ctx, row, report))
+        given = await input_of(ctx, row, report)
+        verdict = await grader.grade(given)
+        # Whoever asks the judges again asks in the same orders.
+        return replace(verdict, detail={**verdict.detail, SEED: given.seed}) if grader.queue == "judges" else verdict
     except GraderFault as error:
         log.warning("grader_fault", grading=row.id, cause=error.type, detail=error.detail)
         return _failed(error.type)

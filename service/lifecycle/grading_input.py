@@ -18,7 +18,7 @@ from service.lifecycle.image_choice import host_name
 from service.lifecycle.integrity import entries_of
 from service.lifecycle.loop_artefacts import ARTEFACTS
 from service.lifecycle.simulated_client import TRANSCRIPT
-from service.store import attempts, runs, tasks
+from service.store import attempts, gradings, runs, tasks
 from service.store.blobs import BlobStore
 from service.store.criteria import keep
 from service.store.database import Tx, retrying
@@ -36,6 +36,8 @@ class _Stored:
     texts: Mapping[str, str]
     """Name → digest of a text that the run has for graders."""
     environment: str
+    recorded: GradingRow | None
+    """Of a replayed evaluation's run: the grading whose judges' answers are given again."""
 
 
 async def input_of(ctx: GradeContext, row: GradingRow, report: IntegrityReport | None) -> GradingInput:
@@ -46,6 +48,7 @@ async def input_of(ctx: GradeContext, row: GradingRow, report: IntegrityReport |
 
     stored = await retrying(ctx.db, read, ctx.database_patience_s)
     task, blobs = stored.task, ctx.blobs
+    asked = stored.recorded or row  # the questions are those that were asked then
     return GradingInput(
         settings=row.settings,
         entries=stored.entries,
@@ -56,10 +59,11 @@ async def input_of(ctx: GradeContext, row: GradingRow, report: IntegrityReport |
         task=task,
         content_of=blobs.path,
         open_visible=partial(_open_one, blobs, _by_path(task.visible), "visible_missing"),
-        judges=None if ctx.judging is None else ctx.judging.of(row),
+        judges=None if ctx.judging is None else ctx.judging.of(row, stored.recorded and stored.recorded.id),
         evidence=EvidenceOf(ctx.for_report, row.project_id, row.run_id, row.deliverable_digest),
         keep=partial(_keep, ctx, row.id),
-        seed=canonical_digest([row.deliverable_digest, row.settings_digest, row.round]),
+        seed=canonical_digest([asked.deliverable_digest, asked.settings_digest, asked.round]),
+        secret=asked.id,  # 80 random bits, made after the deliverable was sealed
         extra=_extra(blobs, stored)
         | {REFERENCE: partial(reference_evidence, ctx.for_report, row.project_id, row.run_id)},
     )
@@ -78,7 +82,15 @@ async def _read(tx: Tx, row: GradingRow) -> _Stored:
     texts = {} if facts is None else {FACTS: facts.sha256}
     texts |= {TRANSCRIPT: left[TRANSCRIPT]["sha256"]} if TRANSCRIPT in left else {}
     environment = await host_name(tx, task.manifest.environment)
-    return _Stored(task.manifest, await entries_of(tx, row.run_id), texts, environment)
+    recorded = None if run.evaluation_id is None or run.replay_of is None else await _recorded(tx, row, run.replay_of)
+    return _Stored(task.manifest, await entries_of(tx, row.run_id), texts, environment, recorded)
+
+
+async def _recorded(tx: Tx, row: GradingRow, run_id: str) -> GradingRow | None:
+    """Return the other run's grading that this one repeats; null: that run was never graded so, and judges are asked."""
+    same = (row.method, row.settings_digest, row.round)
+    there = await gradings.list_for_run(tx, run_id)
+    return next((one for one in there if (one.method, one.settings_digest, one.round) == same), None)
 
 
 def _extra(blobs: BlobStore, stored: _Stored) -> dict[str, Any]:

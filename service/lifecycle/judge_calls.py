@@ -26,7 +26,7 @@ AWAY, WRONG = "judge_unavailable", "judge_misconfigured"
 MOST_CLIENTS = 64
 """Clients that are kept though nobody uses them."""
 _AGAIN = frozenset({"answer_cut"})
-_ENDS = frozenset({"context_too_long", "budget_exhausted"})
+_ENDS = frozenset({"context_too_long", "budget_exhausted", "not_recorded"})
 _STOPS = {"length": "too_long", "refusal": "refused", "tool_calls": "schema", "other": "stopped"}
 """Why an answer that did not end by itself is no vote."""
 Connect = Callable[[Reach], ModelClient]
@@ -68,12 +68,19 @@ class JudgeCalls:
         return found[0]
 
     async def ask(
-        self, project_id: str, model: GrantedModel, judge: JudgeSpec, ask: Callable[[], Question], subject: str
+        self,
+        project_id: str,
+        model: GrantedModel,
+        judge: JudgeSpec,
+        ask: Callable[[], Question],
+        subject: str,
+        replay_of: str | None = None,
     ) -> Answer:
-        """Make the question once there is a place for its call, and ask it. ``subject``: for the ledger.
+        """Make the question once there is a place for its call, and ask it. ``subject``: for the ledger. ``replay_of``: the
+        grading whose recording answers.
 
         Raises GraderBusy ``judge_unavailable``; GraderFault ``judge_misconfigured``, ``judge_refused``,
-        ``context_too_long``, ``budget_exhausted``; InvalidVote for an answer that nobody can read.
+        ``context_too_long``, ``budget_exhausted``, ``not_recorded``; InvalidVote for an answer that nobody can read.
         """
         async with (
             self._turns.place(project_id, model.id, model.spec.max_concurrency),
@@ -87,6 +94,7 @@ class JudgeCalls:
                 temperature=judge.temperature,
                 effort=judge.effort,
                 subject=subject,
+                replay_of=replay_of,
             )
             try:
                 return await client.ask(one)

@@ -39,8 +39,9 @@ class Judging:
     writer: VoteWriter
     database_patience_s: float = 600.0
 
-    def of(self, row: GradingRow) -> "JudgesOf":
-        return JudgesOf(self, row)
+    def of(self, row: GradingRow, replay_of: str | None = None) -> "JudgesOf":
+        """Return the grading's judges; with ``replay_of``, another grading's id, what they said of that one."""
+        return JudgesOf(self, row, replay_of)
 
     async def close(self) -> None:
         await self.writer.settle()
@@ -50,8 +51,8 @@ class Judging:
 class JudgesOf:
     """See :class:`service.graders.contract.Judges`."""
 
-    def __init__(self, shared: Judging, row: GradingRow) -> None:
-        self._shared, self._row = shared, row
+    def __init__(self, shared: Judging, row: GradingRow, replay_of: str | None = None) -> None:
+        self._shared, self._row, self._replay_of = shared, row, replay_of
         self._reading = asyncio.Lock()
         self._recorded: dict[_Key, Vote] | None = None
         self._models: dict[str, GrantedModel] = {}
@@ -114,7 +115,8 @@ class JudgesOf:
             return asked
 
         try:
-            answer = await self._shared.calls.ask(row.project_id, model, asking.judge, question, row.id)
+            calls = self._shared.calls
+            answer = await calls.ask(row.project_id, model, asking.judge, question, row.id, self._replay_of)
         except InvalidVote as error:
             return asked, replace(vote, cause=_cause(error), usage=None)
         usage = None if vote.usage is None or answer.usage is None else vote.usage.plus(answer.usage)

@@ -119,6 +119,8 @@ class Ask:
     computer: ComputerTool | None = None
     subject: str | None = None
     """What it is for, in the ledger: a grading's id. For the gateway only, which takes it from our own processes."""
+    replay_of: str | None = None
+    """Grading whose recording answers, in the provider's place. For the gateway only, as ``subject`` is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from service.gateway.cassettes.service_tape import ServiceTape, load_service_tap
 from service.gateway.cassettes.tape import CassetteIncomplete, CassetteMismatch, Entry, Tape, load_tape
 from service.gateway.dialects.contract import Route
 from service.gateway.upstream import UpstreamAnswer, UpstreamFailed
-from service.store import attempts, model_requests, service_calls
+from service.store import attempts, judge_recordings, model_requests, service_calls
 from service.store.blobs import BlobStore
 from service.store.database import Database
 from service.store.request_bodies import Body, BodyUnreadable, read_body
@@ -22,7 +22,7 @@ from service.store.rows_requests import ModelRequestRow
 _PAGE = 500
 _MOST = 20_000
 """Requests of a recording that are read; runs have far fewer."""
-_AGENT, _CLIENT = "agent", "client"
+_AGENT, _CLIENT, _JUDGE = "agent", "client", "judge"
 _RECORDED = (_AGENT, _CLIENT)
 """Purposes of the requests that are a run's own."""
 
@@ -47,9 +47,13 @@ class Recorded:
     client: Tape
     """Its simulated client's requests."""
     services: ServiceTape
+    judges: Tape | None = None
+    """What the judges of a grading were asked; of a run's own recording null."""
 
     def of(self, purpose: str) -> Tape:
         """Raises CassetteMismatch: others' requests are no part of a run's recording."""
+        if purpose == _JUDGE and self.judges is not None:
+            return self.judges
         if purpose not in _RECORDED:
             raise CassetteMismatch(f"requests of a {purpose} are not recorded")
         return self.client if purpose == _CLIENT else self.agent
@@ -60,6 +64,10 @@ class Tapes(Protocol):
         """Return a run's recording, unused. Raises CassetteMismatch (there is none), Unavailable."""
         ...
 
+    async def load_judged(self, project_id: str, grading_id: str) -> Recorded:
+        """Return what the judges of a grading answered, unused. Raises as :meth:`load`."""
+        ...
+
 
 class NoTapes:
     """A gateway that keeps no bodies has no recordings."""
@@ -67,6 +75,9 @@ class NoTapes:
     async def load(self, project_id: str, run_id: str) -> Recorded:
         del project_id
         raise CassetteMismatch(f"there is no recording of {run_id}")
+
+    async def load_judged(self, project_id: str, grading_id: str) -> Recorded:
+        return await self.load(project_id, grading_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +109,15 @@ class StoredTapes:
         services = await asyncio.to_thread(load_service_tape, self.blobs, called, latest)
         return Recorded(agent, client, services)
 
+    async def load_judged(self, project_id: str, grading_id: str) -> Recorded:
+        """See :class:`Tapes`. Requests that nobody answered are left out: whoever waited then need not wait again."""
+        async with self.db.reading() as tx:
+            rows = await judge_recordings.of_grading(tx, project_id, grading_id, _MOST)
+        if not rows:
+            raise CassetteMismatch(f"there is no recording of {grading_id}")
+        judges = await asyncio.to_thread(load_tape, self.blobs, rows)
+        return Recorded(Tape(self.blobs, []), Tape(self.blobs, []), ServiceTape(self.blobs, []), judges)
+
 
 class _Numbered(Protocol):
     @property
@@ -120,7 +140,8 @@ async def _all(read: Callable[[int], Awaitable[list[_Row]]]) -> list[_Row]:
 
 @dataclass(slots=True)
 class Playing:
-    """The recording that answers a replayed attempt, and how far it is used up; its simulated client shares it."""
+    """The recording that answers a replayed attempt or grading, and how far it is used up; an attempt's simulated client
+    shares it."""
 
     loading: "asyncio.Task[Recorded] | None" = None
 
@@ -132,6 +153,9 @@ class Replayed(Protocol):
     replay_of: str | None
     playing: Playing
 
+    @property
+    def purpose(self) -> str: ...
+
 
 async def recording_of(caller: Replayed, tapes: Tapes) -> Recorded:
     """Return the caller's recording, loaded once however many ask at once. Raises CassetteMismatch, Unavailable."""
@@ -139,7 +163,8 @@ async def recording_of(caller: Replayed, tapes: Tapes) -> Recorded:
     if playing.loading is None or (
         playing.loading.done() and (playing.loading.cancelled() or playing.loading.exception())
     ):
-        playing.loading = asyncio.create_task(tapes.load(caller.project_id, caller.replay_of or ""))
+        load = tapes.load_judged if caller.purpose == _JUDGE else tapes.load
+        playing.loading = asyncio.create_task(load(caller.project_id, caller.replay_of or ""))
     return await asyncio.shield(playing.loading)
 
 

@@ -73,7 +73,7 @@ def harmless(text: str) -> Harmless:
 @dataclass(frozen=True, slots=True)
 class Fence:
     nonce: str = field(default_factory=lambda: secrets.token_hex(16))
-    """Of one question: 128 random bits in hex."""
+    """Of one question: 128 bits in hex that nobody could know before."""
 
     def rules(self) -> str:
         """Return what the system side must say of the blocks."""

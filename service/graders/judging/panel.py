@@ -8,9 +8,12 @@ from typing import Any, TypeVar
 from service.domain.judging import MOST_ASKS, JudgeSpec, Vote
 from service.graders.contract import GraderFault, GradingInput, Judges, Question
 from service.graders.judging.fencing import Fence
+from service.graders.judging.orders import drawn
 from service.graders.judging.settings import JudgingSettings
 
 T = TypeVar("T")
+NONCE = 32
+"""Hex digits."""
 
 
 @dataclass(slots=True)
@@ -20,11 +23,13 @@ class Asking:
     question: Callable[[Fence], Question]
     reading: Callable[[str, str], dict[str, Any]]
     """The answer and the question's number → the vote's content. Raises InvalidVote."""
+    secret: tuple[object, ...] = ()
+    """What the numbers follow from; empty: they are drawn by chance."""
     _nonce: str = ""
 
     def ask(self, attempt: int) -> Question:
-        del attempt  # a repeated question differs by its number alone
-        fence = Fence()
+        # A repeated question differs by its number alone.
+        fence = Fence(drawn("fence", *self.secret, attempt)[:NONCE]) if self.secret else Fence()
         self._nonce = fence.nonce
         return self.question(fence)
 
@@ -56,6 +61,7 @@ async def votes_of(
 
     async def one(judge: JudgeSpec, n: int) -> Vote:
         vote = asking(judge, n)
+        vote.secret = (given.secret, judge.key, item, n) if given.secret else ()
         return await judges.vote(judge, item, n, vote.ask, vote.read, asks=asks)
 
     return await together(one(judge, n) for judge in settings.judges for n in range(1, settings.votes + 1))

@@ -16,6 +16,7 @@ from service.lifecycle.evaluations.estimating import Question, estimate
 from service.lifecycle.evaluations.fitting import Member, Templates, Work, fit, work_of
 from service.lifecycle.evaluations.grading import check_clients, check_grading
 from service.lifecycle.evaluations.problems import Problems
+from service.lifecycle.evaluations.replaying import check_drivers, same_tasks, whole_spec
 from service.lifecycle.evaluations.warning import look_around
 from service.lifecycle.image_choice import ChosenImages
 from service.store import grading_plans
@@ -31,15 +32,18 @@ async def draw_up(tx: Tx, blobs: BlobStore, project_id: str, spec: EvaluationSpe
     """Insert a draft, and the agents that it makes.
 
     Raises Invalid ``evaluation_refused`` (everything that is wrong, as ``problems``), ``no_tasks``, ``too_many_tasks``,
-    ``too_many_runs``, ``too_varied`` and as ``evaluation_plans.expand``; NotFound ``benchmark_not_found``, ``plan_not_found``.
+    ``too_many_runs``, ``too_varied`` and as ``evaluation_plans.expand``, ``replaying.whole_spec``; NotFound
+    ``benchmark_not_found``, ``plan_not_found``.
     """
-    body, problems = storable(spec), Problems()
+    spec, problems = await whole_spec(tx, project_id, spec), Problems()
+    body = storable(spec)
     expanded = expand(spec.agents, spec.matrix)
     for out in expanded.useless:
         problems.warn("useless_exclusion", f"the matrix has nothing that is {dict(out)}")
     benchmark, chosen = await _tasks(tx, project_id, spec, problems)
     plan, said = await grading_plans.resolve(tx, project_id, spec.plan)
     found = await members_of(tx, project_id, spec, expanded.choices, problems)
+    check_drivers(spec, found, problems)
     _check_size(found, chosen)
     work = await work_of(tx, project_id, [item.task_id for item in chosen], plan)
     templates = await _check(tx, project_id, work, said, found, problems)
@@ -50,6 +54,7 @@ async def draw_up(tx: Tx, blobs: BlobStore, project_id: str, spec: EvaluationSpe
         "plan": plan,
         "seed": spec.seed,
         "order": spec.order,
+        "replay_of": spec.replay_of,
         "tasks": [{"id": i.task_id, "digest": i.digest, "key": i.key} for i in chosen],
         **described(found, templates, len(chosen)),
         "warnings": problems.warnings,
@@ -133,6 +138,8 @@ async def _tasks(
         if benchmark is None:
             raise NotFound("benchmark_not_found", f"no benchmark {spec.benchmark}")
         there = await items.of_benchmark(tx, benchmark.id)
+    if (same := await same_tasks(tx, spec, there)) is not None:
+        return benchmark, same
     # Hundreds of patterns over thousands of items take a while: other requests go on meanwhile.
     chosen = await asyncio.to_thread(select, there, spec.tasks, spec.seed)
     _warn_of(chosen, problems)

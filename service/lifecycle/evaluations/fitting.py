@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from service.domain.errors import Conflict, Expected, Invalid, NotFound
 from service.domain.evaluation_plans import Slot
 from service.domain.evaluations import RunSettings
+from service.domain.run_states import Flag
 from service.domain.tasks import TaskManifest
 from service.lifecycle.evaluations.problems import Problems
 from service.lifecycle.evaluations.shapes import Shape, shapes_of
@@ -80,9 +81,13 @@ async def fit(images: ChosenImages, work: Work, members: Sequence[Member], probl
     return found
 
 
-def run_of(templates: Templates, slot: Slot, evaluation_id: str, derived_from: str | None = None) -> NewRun:
+def run_of(
+    templates: Templates, slot: Slot, evaluation_id: str, derived_from: str | None = None, recorded: str | None = None
+) -> NewRun:
+    """Return the run of a place. ``recorded``: the run whose recording answers it."""
     template = templates[slot.agent_id, slot.task_id]
-    return replace(template, sample=slot.sample, evaluation_id=evaluation_id, derived_from=derived_from)
+    new = replace(template, sample=slot.sample, evaluation_id=evaluation_id, derived_from=derived_from or recorded)
+    return new if recorded is None else replace(new, replay_of=recorded, flags=(*new.flags, Flag.REPLAYED))
 
 
 def _request(member: Member, plan: str, problems: Problems) -> RunRequest | None:

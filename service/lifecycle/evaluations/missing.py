@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from pydantic import Field
 
 from service.domain.cleaning import clean_json
-from service.domain.errors import Invalid
+from service.domain.errors import Conflict, Invalid
 from service.domain.evaluation_plans import Filled, Slot, expand, missing, slots
 from service.domain.evaluations import MOST_AGENTS, MOST_RUNS, AgentChoice, EvaluationState
 from service.domain.run_states import EndedBecause, Outcome
@@ -55,9 +55,13 @@ async def add(
     """Add agents; if the evaluation has started, their runs are made. Returns how many.
 
     Raises Invalid ``evaluation_refused``, ``duplicate_agents``, ``too_many_agents``, ``too_many_runs``, Conflict
-    ``evaluation_state``.
+    ``evaluation_state``, ``evaluation_is_replay``.
     """
     check_state(row, {*STARTED, EvaluationState.DRAFT})
+    if row.spec.replay_of is not None:
+        raise Conflict(
+            "evaluation_is_replay", "a replay has the agents of the evaluation that it replays, and no others"
+        )
     there = await members.agents_of(tx, row.id)
     expanded, problems = expand(choices, None), Problems()
     spec = row.spec.model_copy(update={"run": own_settings(row)})
@@ -128,7 +132,7 @@ async def _fill(
     agents = [(one.id, one.samples) for one in found.members]
     wanted = [slot for slot in slots(agents, found.task_ids, row.spec.order) if only is None or slot in only]
     lacking = [(slot, former.get(slot, before)) for slot, before in missing(wanted, filled)]
-    return await make_runs(tx, row.id, found.templates, lacking)
+    return await make_runs(tx, row, found.templates, lacking)
 
 
 async def _going(tx: Tx, row: EvaluationRow, **columns: object) -> EvaluationRow:

@@ -35,7 +35,8 @@ def http_client(reach: Reach) -> httpx2.AsyncClient:
 
 def headers_of(ask: Ask) -> dict[str, str]:
     """Return what the gateway is told of this one request."""
-    return {} if ask.subject is None else {"x-workstead-subject": ask.subject}
+    told = {"x-workstead-subject": ask.subject, "x-workstead-replay": ask.replay_of}
+    return {name: value for name, value in told.items() if value is not None}
 
 
 @contextmanager
