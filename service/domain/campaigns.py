@@ -38,6 +38,7 @@ class RunWhere(Strict):
     agent_id: Few = Field(default_factory=list[str])
     task_id: Ids = Field(default_factory=list[str])
     benchmark_id: Few = Field(default_factory=list[str])
+    evaluation_id: Few = Field(default_factory=list[str])
     phase: Few = Field(default_factory=list[str])
     """``grading``: those whose gradings wait, perhaps for these people."""
     outcome: Few = Field(default_factory=list[str])

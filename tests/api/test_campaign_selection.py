@@ -38,6 +38,7 @@ async def test_successes_and_rejections_of_the_runs_own_plan(tenant: Tenant) -> 
     assert await _drawn(tenant, verdict="rejected") == sorted([low, zero])
     assert await _drawn(tenant) == sorted([full, half, low, zero, none])
     assert await _drawn(tenant, where={"ids": [low, none]}) == sorted([low, none])
+    assert await _drawn(tenant, 422, where={"evaluation_id": ["eval_other"]}) == []
 
 
 async def test_verdicts_of_another_plan_are_those_of_its_newest_round(tenant: Tenant) -> None:

@@ -337,3 +337,33 @@ def test_a_table_becomes_a_file(server: Server, tmp_path: Path) -> None:
     listed = server.run("eval", "tables", "eval_1", answers=[page({"name": "runs", "text": "A run", "columns": [{}]})])
     assert "A run" in listed.stdout
     assert server.run("eval", "tables", "eval_1", "runs", "-o", "x.txt", answers=[]).exit_code == 2
+
+
+def test_an_export_is_for_whom_it_says_and_named_for_a_publication(server: Server, tmp_path: Path) -> None:
+    made = {"id": "op_1", "kind": "export", "created_at": "2026-11-30T00:00:00Z", "result": {}}
+    target = tmp_path / "out.zip"
+    words = (
+        "--profile",
+        "public",
+        "--alias",
+        "one-1=North",
+        "--embargo",
+        "one-2",
+        "--secret",
+        "Quay",
+        "--kind",
+        "jobbench",
+    )
+    answers = [
+        ok(**made, state="pending"),
+        ok(**made, state="succeeded", ended_at="2026-11-30T00:00:01Z"),
+        httpx.Response(200, content=b"PK"),
+    ]
+    result = server.run("eval", "export", "eval_1", "-o", str(target), *words, "--set", "seed=4", answers=answers)
+    assert result.exit_code == 0, result.output
+    assert json.loads(server.script.bodies[0]) == {
+        "evaluation_ids": ["eval_1"], "profile": "public", "waivers": [], "names": ["Quay"], "aliases": {"one-1": "North"},
+        "embargo": ["one-2"], "kind": "jobbench", "settings": {"seed": 4},
+    }  # fmt: skip
+    assert target.read_bytes() == b"PK"
+    assert "op_1" in result.stdout

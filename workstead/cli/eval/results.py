@@ -41,6 +41,16 @@ Profile = Annotated[str, typer.Option(help="internal, reviewer or public: what i
 Waive = Annotated[
     list[str] | None, typer.Option("--waive", help="Name of a finding of the leak scan to let pass; repeatable")
 ]
+Alias = Annotated[
+    list[str] | None,
+    typer.Option("--alias", help="AGENT=NAME: what profile public calls an agent (label or id); repeatable"),
+]
+Embargo = Annotated[
+    list[str] | None, typer.Option("--embargo", help="Agent that profile public leaves out altogether; repeatable")
+]
+Secret = Annotated[
+    list[str] | None, typer.Option("--secret", help="Word that the leak scan is to look for, too; repeatable")
+]
 Zip = Annotated[Path, typer.Option("--output", "-o", help="New file, .zip", show_default=False)]
 
 
@@ -88,17 +98,32 @@ def tables(evaluation: o.Id, table: Table = None, output: Target = None, as_json
 
 
 @in_words
-def export(ids: Ids, output: Zip, profile: Profile = "internal", waive: Waive = None, as_json: Json = False) -> None:
+def export(
+    ids: Ids,
+    output: Zip,
+    profile: Profile = "internal",
+    alias: Alias = None,
+    embargo: Embargo = None,
+    secret: Secret = None,
+    waive: Waive = None,
+    kind: Kind = None,
+    settings: Settings = None,
+    as_json: Json = False,
+) -> None:
     """Write everything that a reader needs to check the figures into one zip, with a program that does so."""
+    said: dict[str, Any] = {"profile": profile, "waivers": waive or (), "names": secret or (), "embargo": embargo or ()}
+    said |= {"aliases": dict(pairs(alias)), "kind": kind, "settings": report_settings(settings)}
     with service() as there, Client(there.url, there.token) as client:
         if output.exists():
             raise fail(f"{output} is there already")
-        operation = client.exports.create(ids, profile=profile, waivers=waive or ())
+        operation = client.exports.create(ids, **said)
         ended = client.operations.wait(operation.id, _tell)
         if ended.state != SUCCEEDED:
             raise _refused(ended)
         size = client.exports.download(ended.id, output)
-    emit(ended) if as_json else line(f"{output}: {size} bytes; `python verify.py` in it computes every figure again")
+    emit(ended) if as_json else line(
+        f"{output}: {size} bytes of {ended.id}; `python verify.py` in it computes every figure again"
+    )
 
 
 def report_settings(given: list[str] | None) -> dict[str, Any]:
