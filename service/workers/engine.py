@@ -14,11 +14,13 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
 from dbos import DBOS, DBOSConfig, SetEnqueueOptions, SetWorkflowID, WorkflowStatus
 
 from service.domain.errors import Conflict, Unavailable
 from service.domain.ids import new_id
+from service.store import clock
 from service.store.database import Database
 
 APPLICATION_VERSION = "workstead-1"
@@ -26,7 +28,11 @@ APPLICATION_VERSION = "workstead-1"
 _QUEUE = "jobs"
 _WAITING = frozenset({"ENQUEUED", "DELAYED"})
 _RUNNING = "PENDING"
+_OVER = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
+KEPT = timedelta(days=7)
+"""How long a workflow that has ended stays for whoever looks into DBOS; nothing of ours reads it."""
 _KEYS_PER_QUERY = 100
+_FORGOTTEN_AT_ONCE = 500
 _CONNECTIONS = 16
 
 Handler = Callable[[str], Awaitable[None]]
@@ -88,8 +94,20 @@ class JobEngine:
             else:
                 continue
             await asyncio.to_thread(DBOS.cancel_workflow, status.workflow_id)
-        await asyncio.to_thread(self._enqueue, queue, f"{key}:{len(found)}", key)
+        await asyncio.to_thread(self._enqueue, queue, f"{key}:{_next_number(found)}", key)
         return True
+
+    async def forget(self, older_than: timedelta = KEPT) -> int:
+        """Delete what DBOS keeps of jobs that were queued longer ago and have ended; return how many. Raises Unavailable."""
+        async with self._db.reading() as tx:
+            before = await clock.now(tx) - older_than
+        forgotten = 0
+        while not self._closing.is_set():
+            some = await asyncio.to_thread(_delete_ended, before.isoformat())
+            forgotten += some
+            if some < _FORGOTTEN_AT_ONCE:
+                break
+        return forgotten
 
     async def _is_alive(self, executor_id: str) -> bool:
         try:
@@ -161,6 +179,20 @@ def _workflows_of(keys: Sequence[str]) -> dict[str, list[WorkflowStatus]]:
     for status in rows:
         found[status.workflow_id.rpartition(":")[0]].append(status)
     return found
+
+
+def _next_number(found: Sequence[WorkflowStatus]) -> int:
+    """Return the number that no workflow of the key has had: earlier ones may have been forgotten."""
+    return max((int(status.workflow_id.rpartition(":")[2]) + 1 for status in found), default=0)
+
+
+def _delete_ended(before: str) -> int:
+    rows = DBOS.list_workflows(
+        status=_OVER, end_time=before, limit=_FORGOTTEN_AT_ONCE, load_input=False, load_output=False
+    )
+    if rows:
+        DBOS.delete_workflows([status.workflow_id for status in rows])
+    return len(rows)
 
 
 def _lock_name(executor_id: str) -> str:

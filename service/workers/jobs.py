@@ -1,6 +1,7 @@
 """The process of background jobs: sees to it that everything open in its queues is worked on, by itself or another."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +33,8 @@ class JobsConfig:
     poll_s: float = 1.0
     rest_s: float = 0.25
     """Between two looks, however much is notified: hundreds of gradings end in a second."""
+    forget_s: float = 3600.0
+    """Between two times that what DBOS keeps of old jobs is deleted."""
 
 
 async def run_jobs(
@@ -42,7 +45,8 @@ async def run_jobs(
         log.info("jobs_up", **{q.queue.name: q.queue.concurrency for q in queues})
         scans = [asyncio.create_task(_scan(db, notifications, q, config, engine)) for q in queues]
         stopping = asyncio.create_task(stop.wait())
-        tasks: list[asyncio.Task[Any]] = [*scans, stopping]
+        forgetting = asyncio.create_task(_forget(engine, config))
+        tasks: list[asyncio.Task[Any]] = [*scans, forgetting, stopping]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -64,6 +68,13 @@ async def _scan(
                 log.warning("jobs_wait", queue=queue.queue.name)
             await asyncio.sleep(config.rest_s)
             await changes.wait(config.scan_s)
+
+
+async def _forget(engine: JobEngine, config: JobsConfig) -> None:
+    while True:
+        await asyncio.sleep(config.forget_s)
+        with contextlib.suppress(Unavailable):
+            log.info("jobs_forgotten", count=await engine.forget())
 
 
 async def scan_once(db: Database, queue: JobQueue, engine: JobEngine) -> int:

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -97,3 +98,37 @@ async def test_a_full_queue_does_not_keep_another_waiting_and_each_keeps_its_bou
 
         await until(none_is_left)
     assert most == 2
+
+
+async def test_what_has_ended_is_forgotten_and_its_key_can_be_queued_again(stage: Stage) -> None:
+    done, go = 0, asyncio.Event()
+
+    async def count(key: str) -> None:
+        nonlocal done
+        if key == "slow":
+            await go.wait()
+        done += 1
+
+    async def ended(n: int) -> None:
+        async def are() -> bool:
+            return done == n
+
+        await until(are)
+
+    async with job_engine(stage.db, [Queue("gradings", 4, count)], EngineConfig(poll_s=0.1, drain_s=5)) as engine:
+        assert await engine.ensure("gradings", ["one", "two", "slow"]) == 3
+        await ended(2)
+        assert await engine.forget(timedelta(hours=1)) == 0
+        forgotten = 0
+
+        async def both_are_forgotten() -> bool:
+            nonlocal forgotten
+            forgotten += await engine.forget(timedelta(0))
+            return forgotten == 2
+
+        await until(both_are_forgotten)
+        assert await engine.ensure("gradings", ["slow"]) == 0  # living: it was not touched
+        assert await engine.ensure("gradings", ["one"]) == 1
+        await ended(3)
+        assert await engine.ensure("gradings", ["one"]) in (0, 1)  # 0 while DBOS has not written its end
+        go.set()
