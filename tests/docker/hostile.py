@@ -1,6 +1,7 @@
 """Images with hostile metadata, made from the base image by the engine's own commit: nothing is built or pulled."""
 
 import json
+import re
 import subprocess
 import uuid
 from collections.abc import Sequence
@@ -42,8 +43,9 @@ def remove_image(image: str) -> None:
     subprocess.run(["docker", "rmi", "-f", image], capture_output=True, check=False, timeout=60)
 
 
-def volumes() -> set[str]:
-    return set(docker("volume", "ls", "-q").split())
+def anonymous_volumes() -> set[str]:
+    """Return those that the engine named: ours have names of their own."""
+    return {name for name in docker("volume", "ls", "-q").split() if re.fullmatch(r"[0-9a-f]{64}", name)}
 
 
 def labels(container: str) -> dict[str, str]:

@@ -2,8 +2,10 @@
 
 import json
 import os
+import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -34,6 +36,15 @@ def wait_until(what: str, check: Callable[[], T | None], timeout_s: float = 60.0
     raise TimeoutError(f"not within {timeout_s:.0f} s: {what}")
 
 
+def _free_port() -> int:
+    """Return a port that stays free while the service restarts: below those that the kernel gives to clients."""
+    while True:
+        port = random.SystemRandom().randrange(16_384, 32_768)
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                return port
+
+
 class Stack:
     """One deployment. Leaves nothing behind: :meth:`close` stops the service and removes its sandboxes' remains."""
 
@@ -42,7 +53,7 @@ class Stack:
         self.data_dir.chmod(0o711)
         self._settings = {
             "WORKSTEAD_DATA_DIR": str(self.data_dir),
-            "WORKSTEAD_API__PORT": "0",
+            "WORKSTEAD_API__PORT": str(_free_port()),
             "WORKSTEAD_WORKER__HOST_ID": self.data_dir.name,
             **(settings or {}),
         }

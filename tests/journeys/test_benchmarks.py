@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,8 @@ SMALL = ("-O", "memory_bytes=268435456", "-O", "disk_bytes=67108864", "-O", "cpu
 
 
 @pytest.fixture(scope="module")
-def stack() -> Iterator[Stack]:
-    with Stack() as running:
-        yield running
+def stack(service: Stack) -> Stack:
+    return service
 
 
 @pytest.fixture(scope="module")

@@ -142,18 +142,16 @@ def test_a_database_that_is_killed_under_twenty_streams_loses_nothing(service: S
 
 @pytest.mark.fault(128)
 @pytest.mark.timeout(240)
-def test_a_control_plane_that_is_told_to_stop_drains_and_leaves_runs_alone() -> None:
-    with Stack({"WORKSTEAD_API__PORT": "18473"}) as service:
+def test_a_control_plane_that_is_told_to_stop_drains_and_leaves_runs_alone(service: Stack) -> None:
+    def restart() -> None:
+        containers = set(service.leftovers().containers())
+        started = time.monotonic()
+        service.signal("supervisor", signal.SIGTERM)
+        service.stop()
+        assert time.monotonic() - started <= 12
+        left = set(service.leftovers().containers())
+        assert len(left & containers) >= 4
+        assert not service.leftovers().processes()
+        service.start()
 
-        def restart() -> None:
-            containers = set(service.leftovers().containers())
-            started = time.monotonic()
-            service.signal("supervisor", signal.SIGTERM)
-            service.stop()
-            assert time.monotonic() - started <= 12
-            left = set(service.leftovers().containers())
-            assert len(left & containers) >= 4
-            assert not service.leftovers().processes()
-            service.start()
-
-        _followed_while(service, restart)
+    _followed_while(service, restart)

@@ -1,40 +1,17 @@
 """The real programs through the whole service: sandbox without network, gateway, scripted provider, deliverable."""
 
-import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from service.models.scripted.scenario import Action, Scenario
 from service.models.scripted.shipped import REPORT, SUMMARY
-from tests.docker.hostile import built_image, remove_image
 from tests.journeys.jobs import Record, make_task, record, submit
-from tests.journeys.models import Lab, LabModel, lab
-from tests.journeys.stack import Stack
+from tests.journeys.models import Lab, LabModel
 
 PROGRAMS = {"claude-code": "anthropic", "codex": "openai"}
 NOTE = b"The inputs are few.\n"
-# What tasks of other collections bring: their own folders, user, variables and entry point, and no Python.
-_FOREIGN = [
-    "USER root",
-    "RUN useradd --create-home app && mkdir /app && echo data > /app/data.txt",
-    "ENV LD_LIBRARY_PATH=/nowhere PYTHONHOME=/nowhere NODE_OPTIONS=--bad HOME=/home/app",
-    "WORKDIR /app",
-    "USER app",
-    'ENTRYPOINT ["/bin/false"]',
-]
 PLACES = ("base", "root", "foreign")
-
-
-@pytest.fixture(scope="module")
-def there() -> Iterator[Lab]:
-    image = built_image(Stack.image("root"), _FOREIGN)
-    try:
-        with lab(WORKSTEAD_WORKER__IMAGES=json.dumps({"foreign": image})) as made:
-            yield made
-    finally:
-        remove_image(image)
 
 
 def task(there: Lab, **fields: Any) -> str:

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,9 +25,8 @@ answers = [{ id = "n", type = "int" }]
 
 
 @pytest.fixture(scope="module")
-def stack() -> Iterator[Stack]:
-    with Stack() as running:
-        yield running
+def stack(service: Stack) -> Stack:
+    return service
 
 
 @pytest.fixture

@@ -5,17 +5,19 @@ The judge says of everything that it passes: a point that is missing afterwards 
 
 import json
 import time
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.fixtures.judge_server import JudgeServer
+from tests.journeys.conftest import JUDGE_CALLS
 from tests.journeys.jobs import upload
-from tests.journeys.stack import Stack, stack, wait_until
+from tests.journeys.stack import Stack, wait_until
 
 pytestmark = pytest.mark.timeout(900)
-RUBRICS, CALLS = 4, 16
+RUBRICS = 4
 RUBRIC = {"weight": 2, "rubric": "The report is complete.", "criterion": ["It names a total.", "It names a source."]}
 
 
@@ -23,13 +25,6 @@ RUBRIC = {"weight": 2, "rubric": "The report is complete.", "criterion": ["It na
 def judge() -> Iterator[JudgeServer]:
     with JudgeServer(latency_s=0.05) as server:
         yield server
-
-
-@pytest.fixture
-def service(judge: JudgeServer) -> Iterator[Stack]:
-    with stack(WORKSTEAD_MODELS__ALLOW_PRIVATE="true", WORKSTEAD_GRADER__JUDGE_CALLS=str(CALLS)) as running:
-        running.call("POST", "/v1/models", json=judge.model())
-        yield running
 
 
 @pytest.mark.fault(124, 111)
@@ -45,7 +40,9 @@ def test_five_hundred_gradings_outlive_an_outage_and_a_kill(service: Stack, judg
 
 
 def outlive(service: Stack, judge: JudgeServer, *, gradings: int, outage_s: float, status: int) -> None:
-    run_ids = [delivered(service, n) for n in range(gradings // 10)]
+    model = f"test/{uuid.uuid4().hex[:12]}"
+    service.call("POST", "/v1/models", json={**judge.model(), "name": model})
+    run_ids = [delivered(service, model) for _ in range(gradings // 10)]
     for run_id in run_ids:
         for number in range(2, 11):
             service.call("POST", f"/v1/runs/{run_id}/gradings", json={"round": number})
@@ -64,21 +61,21 @@ def outlive(service: Stack, judge: JudgeServer, *, gradings: int, outage_s: floa
     votes = [vote for row in rows for vote in votes_of(service, row["id"])]
     assert len({(v["grading_id"], v["judge"], v["item"], v["n"]) for v in votes}) == len(votes) == gradings * RUBRICS
     assert {v["state"] for v in votes} == {"valid"}
-    assert judge.statuses[200] - len(votes) <= 2 * CALLS, "only what was under way at the kill is asked again"
+    assert judge.statuses[200] - len(votes) <= 2 * JUDGE_CALLS, "only what was under way at the kill is asked again"
     assert before < len(votes), "the outage came in the middle"
     for run_id in run_ids:
         run = service.call("GET", f"/v1/runs/{run_id}")
         assert (run["outcome"], run["verdict"]["fraction"]) == ("graded", 1.0)
 
 
-def delivered(service: Stack, number: int) -> str:
+def delivered(service: Stack, model: str) -> str:
     """Upload what somebody delivered for a task; return the run that holds it."""
     rubrics = [RUBRIC] * RUBRICS
     manifest = {
-        "name": f"journeys/judged-{number}",
+        "name": f"journeys/judged-{uuid.uuid4().hex[:12]}",
         "instruction": "Write a report.",
         "hidden": [{"path": "RUBRICS.json", **upload(service, json.dumps({"rubrics": rubrics}).encode())}],
-        "graders": [{"method": "rubric_chain", "settings": {"judges": [{"model": "test/judge"}]}}],
+        "graders": [{"method": "rubric_chain", "settings": {"judges": [{"model": model}]}}],
     }
     task = service.call("POST", "/v1/tasks", json=manifest)["id"]
     report = upload(service, b"The total is 42, says the bank.\n")

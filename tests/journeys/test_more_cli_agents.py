@@ -1,6 +1,5 @@
 """OpenCode, and the programs that few use, through the whole service; Claude Code and Codex are in test_cli_agents."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from sandbox_images.engine import Engine
 from service.models.scripted.shipped import REPORT, SUMMARY
 from service.scaffolds.shipped import find
 from tests.journeys.jobs import Record, make_task, record, submit
-from tests.journeys.models import Lab, LabModel, lab
+from tests.journeys.models import Lab, LabModel
 
 PROGRAMS = {"opencode": 3, "openclaw": None, "openhands": 4, "mini-swe-agent": 4, "gemini-cli": 3}
 """Program → tools that it says it called; null: it says nothing of them."""
@@ -28,12 +27,6 @@ def _row(program: str, *others: str) -> Any:
 _MARKED = [_row(program) for program in PROGRAMS]
 _SPOKEN = [_row(program, dialect) for program in PROGRAMS for dialect in DIALECTS.get(program, _BOTH)]
 KINDS = ("input_tokens", "cached_input_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens")
-
-
-@pytest.fixture(scope="module")
-def there() -> Iterator[Lab]:
-    with lab() as made:
-        yield made
 
 
 @pytest.fixture(autouse=True)

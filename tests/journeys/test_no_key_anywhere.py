@@ -9,6 +9,7 @@ import gzip
 import json
 import os
 import subprocess
+import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +25,7 @@ from service.models.scripted.scenario import Action, Fault, FaultKind, Scenario
 from service.supervisor.postgres import EmbeddedPostgres
 from tests.fixtures.postgres import plain_url
 from tests.journeys.jobs import Record, make_task, record, submit
-from tests.journeys.models import Lab, LabModel, lab
+from tests.journeys.models import Lab, LabModel
 
 LOOK = (
     "env | sort; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'; mount; ls -la / /run /opt /workspace; "
@@ -67,13 +68,13 @@ def places(secret: str, pieces: dict[str, bytes]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def there() -> Iterator[Lab]:
-    with lab() as made:
-        yield made
+def since() -> float:
+    """When there were no keys yet: older files cannot hold one."""
+    return time.time() - 1
 
 
 @pytest.fixture(scope="module")
-def ended(there: Lab) -> dict[str, tuple[LabModel, Record]]:
+def ended(there: Lab, since: float) -> dict[str, tuple[LabModel, Record]]:
     made = make_task(there.stack, limits={"memory_bytes": 1 << 30, "disk_bytes": 256 << 20}, graders=[])
     scenario = Scenario(
         name="echo-and-look",
@@ -88,14 +89,14 @@ def ended(there: Lab) -> dict[str, tuple[LabModel, Record]]:
     return {name: (model, record(there.stack, run, 300)) for name, (model, run) in runs.items()}
 
 
-def everything(there: Lab) -> dict[str, bytes]:
-    """What lies in the data directory, in the database and in the engine, by a name."""
+def everything(there: Lab, since: float) -> dict[str, bytes]:
+    """What has come into the data directory since then, and all of the database and the engine, by a name."""
     stack = there.stack
     skipped = ("pg/", "pg-bin")
     # Warm sandboxes come and go meanwhile; `rglob` would stumble over a folder that has just gone.
     files = [Path(folder) / name for folder, _, names in os.walk(stack.data_dir) for name in names]
     names = {str(p.relative_to(stack.data_dir)): p for p in files}
-    found = {name: _read(path) for name, path in names.items() if not name.startswith(skipped)}
+    found = {name: _read(path, since) for name, path in names.items() if not name.startswith(skipped)}
     with psycopg.connect(plain_url(EmbeddedPostgres(stack.data_dir).url)) as database:
         query = "SELECT schemaname, tablename FROM pg_tables WHERE schemaname IN ('public', 'dbos')"
         for schema, table in database.execute(query).fetchall():
@@ -109,9 +110,11 @@ def everything(there: Lab) -> dict[str, bytes]:
     return found
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, since: float) -> bytes:
     try:
-        return path.read_bytes() if path.is_file() and not path.is_symlink() else b""
+        # Nobody but the kernel sets the time of a change.
+        looked_at = path.is_file() and not path.is_symlink() and path.stat().st_ctime >= since
+        return path.read_bytes() if looked_at else b""
     except FileNotFoundError:
         return b""
 
@@ -120,12 +123,12 @@ def _read(path: Path) -> bytes:
 @pytest.mark.timeout(500)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_no_key_is_in_anything_that_runs_leave(
-    program: str, there: Lab, ended: dict[str, tuple[LabModel, Record]]
+    program: str, there: Lab, since: float, ended: dict[str, tuple[LabModel, Record]]
 ) -> None:
     model, seen = ended[program]
     assert seen.run["ended_because"] == "completed", (seen.run, seen.output(1), seen.output(1, "stderr"))
     assert any(exchange.credential == model.key for exchange in there.provider.requests())
-    pieces = everything(there)
+    pieces = everything(there, since)
     assert places("WORKSTEAD_RUN_TOKEN", pieces), "the search finds what is there"
     assert places(model.key, pieces) == []
 

@@ -1,6 +1,5 @@
 """Real programs, recorded once and run again from the recording: the same story, while no provider is there."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ from service.domain.events import Event
 from service.gateway.cassettes.projection import canonical
 from service.models.scripted.shipped import REPORT, SUMMARY
 from tests.journeys.jobs import Record, make_task, record, submit
-from tests.journeys.models import Lab, LabModel, lab
+from tests.journeys.models import Lab, LabModel
 
 pytestmark = [pytest.mark.timeout(900)]
 
@@ -32,12 +31,6 @@ CASES = {
     "chat": Case("opencode@latest", "openai", "/v1/chat/completions", {}),
     "gemini": Case("tool-agent@1", "gemini", "/v1beta/models/gemini-2.5-pro:", {}),
 }
-
-
-@pytest.fixture(scope="module")
-def there() -> Iterator[Lab]:
-    with lab() as made:
-        yield made
 
 
 @pytest.fixture(scope="module")

@@ -43,25 +43,39 @@ def inbox() -> Iterator[Inbox]:
         thread.join()
 
 
+@pytest.fixture
+def host(service: Stack) -> Iterator[dict[str, Any]]:
+    (found,) = wait_until("the host registers", lambda: service.call("GET", "/v1/hosts")["data"], 90)
+    yield found
+    service.call("PATCH", f"/v1/hosts/{found['id']}", json={"cordoned": False})
+
+
+@pytest.fixture
+def told(service: Stack, inbox: Inbox) -> Iterator[None]:
+    url = f"http://127.0.0.1:{inbox.server_port}/in"
+    webhook = service.call("POST", "/v1/webhooks", json={"url": url, "events": ["run.running", "run.done"]})
+    inbox.secret = webhook["secret"]
+    yield
+    service.call("DELETE", f"/v1/webhooks/{webhook['id']}")
+
+
 @pytest.mark.timeout(300)  # two starts of the whole service
-def test_runs_are_told_of_across_a_restart_and_hosts_can_be_cordoned(inbox: Inbox) -> None:
-    with Stack({"WORKSTEAD_WEBHOOKS__ALLOW_PRIVATE": "true", "WORKSTEAD_WORKER__WARM_TOTAL": "0"}) as stack:
-        url = f"http://127.0.0.1:{inbox.server_port}/in"
-        webhook = stack.call("POST", "/v1/webhooks", json={"url": url, "events": ["run.running", "run.done"]})
-        inbox.secret = webhook["secret"]
-        (host,) = wait_until("the host registers", lambda: stack.call("GET", "/v1/hosts")["data"], 90)
-        assert host["memory"]["usable_bytes"] > 0
-        assert host["disk"]["free_bytes"] > host["disk"]["watermark_bytes"] > 0
-        stack.call("PATCH", f"/v1/hosts/{host['id']}", json={"cordoned": True})
-        body = {"task": make_task(stack, graders=[]), "agent": make_agent(stack, ["true"]), "labels": {"week": "48"}}
-        run = stack.call("POST", "/v1/runs", json=body)["id"]
-        hold = stack.call("GET", f"/v1/runs/{run}")["hold"]
-        assert (hold["reason"], hold["position"]) == ("hosts_cordoned", 1)
-        stack.stop()
-        stack.start()  # the key of the secrets is a file, and what operators set stays
-        assert stack.call("GET", f"/v1/hosts/{host['id']}")["cordoned"] is True
-        stack.call("PATCH", f"/v1/hosts/{host['id']}", json={"cordoned": False})
-        wait_until("both events arrive", lambda: len(inbox.events) == 2, 90)
+@pytest.mark.usefixtures("told")
+def test_runs_are_told_of_across_a_restart_and_hosts_can_be_cordoned(
+    service: Stack, inbox: Inbox, host: dict[str, Any]
+) -> None:
+    assert host["memory"]["usable_bytes"] > 0
+    assert host["disk"]["free_bytes"] > host["disk"]["watermark_bytes"] > 0
+    service.call("PATCH", f"/v1/hosts/{host['id']}", json={"cordoned": True})
+    body = {"task": make_task(service, graders=[]), "agent": make_agent(service, ["true"]), "labels": {"week": "48"}}
+    run = service.call("POST", "/v1/runs", json=body)["id"]
+    hold = service.call("GET", f"/v1/runs/{run}")["hold"]
+    assert (hold["reason"], hold["position"]) == ("hosts_cordoned", 1)
+    service.stop()
+    service.start()  # the key of the secrets is a file, and what operators set stays
+    assert service.call("GET", f"/v1/hosts/{host['id']}")["cordoned"] is True
+    service.call("PATCH", f"/v1/hosts/{host['id']}", json={"cordoned": False})
+    wait_until("both events arrive", lambda: len(inbox.events) == 2, 90)
     assert [(e["type"], e["data"]["id"], e["data"]["labels"]) for e in inbox.events] == [
         ("run.running", run, {"week": "48"}), ("run.done", run, {"week": "48"}),
     ]  # fmt: skip
