@@ -7,6 +7,7 @@ from typing import Any
 from service.api.rendering import Timestamp, View, now
 from service.domain.evaluations import EvaluationState
 from service.domain.pace import per_hour, remaining
+from service.store.evaluations.watching import JUDGES_BUDGET
 from service.store.rows_evaluations import Counts, EvaluationRow, ListedEvaluation, MemberRow
 
 
@@ -61,7 +62,8 @@ class Evaluation(View):
     concurrency: dict[str, Any]
     priority: int
     holds: list[dict[str, Any]]
-    """Of the whole and of agents (``agent_id``, ``agent``): ``reason``, ``detail``, ``since``. In lists of the whole only."""
+    """Of the whole and of agents (``agent_id``, ``agent``): ``reason``, ``detail``, ``since``. In lists of the whole only.
+    ``judges_budget``: gradings wait, runs go on; not part of ``revision``."""
     eta: Eta | None
     """Null where nothing is left, nothing goes on, or too little is known. Not part of ``revision``."""
     throughput_per_h: float | None
@@ -161,7 +163,11 @@ def _present(counts: Counts) -> dict[str, dict[str, int]]:
 
 
 def _holds(row: ListedEvaluation, members: Sequence[MemberRow]) -> list[dict[str, Any]]:
-    whole = [] if row.hold is None else [{**row.hold, "agent_id": None, "agent": None}]
+    nobody = {"agent_id": None, "agent": None}
+    whole = [] if row.hold is None else [{**row.hold, **nobody}]
+    if row.spend.get("judges_held"):
+        words = f"the judges have spent {row.spend.get('judges_usd')} of {row.budget.judges_usd} USD: none is asked"
+        whole.append({"reason": JUDGES_BUDGET, "detail": words, "since": row.spend.get("at"), **nobody})
     return whole + [{**m.hold, "agent_id": m.agent_id, "agent": m.agent_label} for m in members if m.hold is not None]
 
 

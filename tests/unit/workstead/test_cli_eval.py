@@ -204,6 +204,15 @@ class TestEnds:
         found = self.read(agents=[agent(done=2, queued=4)], holds=[{"reason": "budget", "detail": "spent"}])
         assert exit_code(found) == 4
 
+    def test_judges_without_a_budget_hold_what_waits_for_them(self) -> None:
+        hold = {"reason": "judges_budget", "detail": "1.2 of 1 USD", "agent_id": None, "agent": None}
+        assert exit_code(self.read(agents=[agent(done=2, grading=4)], holds=[hold], graded=2)) == 4
+        assert not is_held_back(self.read(agents=[agent(done=2, grading=4)]))
+        assert not is_held_back(self.read(agents=[agent(done=2, grading=3, running=1)], holds=[hold]))
+        assert not is_held_back(self.read(agents=[agent(done=2, grading=3, queued=1)], holds=[hold]))
+        held = agent(2, hold=self.RULE, done=2, held=4)
+        assert is_held_back(self.read(agents=[agent(done=5, grading=1), held], holds=[hold, self.RULE]))
+
     @pytest.mark.parametrize(
         ("state", "graded", "code"), [("done", 6, 0), ("done", 5, 3), ("stopped", 2, 3), ("draft", 0, 1)]
     )
@@ -246,6 +255,14 @@ def test_each_command_asks_for_its_own(server: Server, words: list[str], path: s
     assert result.exit_code == 0, result.output
     assert server.asked == [("POST", f"/v1/evaluations/eval_1/{path}")]
     assert (json.loads(server.script.bodies[0]) if server.script.bodies[0] else None) == sent
+
+
+def test_release_of_all_asks_for_each_that_is_held(server: Server) -> None:
+    held = evaluation("running", agents=[agent(1), agent(2, hold={"reason": "stop_rule"})])
+    result = server.run("eval", "release", "eval_1", "--all", answers=[held, evaluation("running")])
+    assert result.exit_code == 0, result.output
+    assert [json.loads(body) for body in server.script.bodies] == [{}, {"agent": "agt_2"}]
+    assert server.run("eval", "release", "eval_1", "--all", "-a", "x", answers=[]).exit_code == 2
 
 
 def test_set_is_laid_over_what_there_is(server: Server) -> None:

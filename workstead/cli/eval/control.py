@@ -33,6 +33,7 @@ Outcomes = Annotated[list[str] | None, typer.Option("--outcome", help="Outcome o
 NewAgents = Annotated[list[str], typer.Argument(help="SCAFFOLD:MODEL@EFFORT, or labels or ids", show_default=False)]
 Why = Annotated[str, typer.Option("--reason", help="Why; everybody who sees the run sees it", show_default=False)]
 Dry = Annotated[bool, typer.Option("--dry-run", help="Only say how many")]
+Everything = Annotated[bool, typer.Option("--all", help="Every hold: of the whole and of each agent")]
 OfAgents = Annotated[list[str] | None, typer.Option("--agent", "-a", help="Only runs of this agent; repeatable")]
 Act = Callable[[AsyncClient], Awaitable[Evaluation]]
 
@@ -58,9 +59,20 @@ def hold(
 
 
 @in_words
-def release(evaluation: o.Id, agent: o.OfAgent = None, model: o.OfModel = None, as_json: Json = False) -> None:
-    """Take a hold away, a person's or a stop rule's."""
-    _done(lambda c: c.evaluations.release(evaluation, agent=agent, model=model), as_json)
+def release(
+    evaluation: o.Id, agent: o.OfAgent = None, model: o.OfModel = None, all_: Everything = False, as_json: Json = False
+) -> None:
+    """Take a hold away, a person's or a stop rule's: that of the whole, an agent's, or --all."""
+
+    async def act(client: AsyncClient) -> Evaluation:
+        found = await client.evaluations.release(evaluation, agent=agent, model=model)
+        for held in [one for one in found.agents if one.hold] if all_ else ():
+            found = await client.evaluations.release(evaluation, agent=held.id)
+        return found
+
+    if all_ and (agent or model):
+        raise typer.BadParameter("--all is every hold there is: leave --agent and --model out")
+    _done(act, as_json)
 
 
 @in_words

@@ -17,7 +17,8 @@ from workstead.terminal import one_line
 
 HELD_BACK = 4
 """Exit code: a stop rule or a budget keeps what is left from beginning."""
-RULES = frozenset({"stop_rule", "budget"})
+JUDGES = "judges_budget"
+RULES = frozenset({"stop_rule", "budget", JUDGES})
 """Reasons of holds that no time takes away."""
 _IDLE = ("queued", "held", "done")
 
@@ -66,13 +67,15 @@ def is_over(found: Evaluation) -> bool:
 
 def is_held_back(found: Evaluation) -> bool:
     """Tell whether a rule or a budget holds something, and all that is not done is held by people, rules or budgets."""
-    if found.state != "running" or not _reasons(found) & RULES:
+    reasons = _reasons(found)
+    if found.state != "running" or not reasons & RULES:
         return False
-    if found.total - found.of_phase(*_IDLE) > 0:
+    judged = ("grading",) if JUDGES in reasons else ()
+    if found.total - found.of_phase(*_IDLE, *judged) > 0:
         return False
-    whole = any(not hold.get("agent") and not hold.get("agent_id") for hold in found.holds)
-    left = [agent for agent in found.agents if agent.total > _of(agent, "done")]
-    return bool(left) and (whole or all(agent.hold for agent in left))
+    whole = any(not hold.get("agent_id") and hold.get("reason") != JUDGES for hold in found.holds)
+    left = [agent for agent in found.agents if agent.total > sum(_of(agent, phase) for phase in ("done", *judged))]
+    return bool(left or found.of_phase(*judged)) and (whole or all(agent.hold for agent in left))
 
 
 def _reasons(found: Evaluation) -> set[str]:
