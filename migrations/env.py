@@ -6,6 +6,7 @@ from alembic import context
 from sqlalchemy import Connection, create_engine
 
 from service.store import (
+    tables_annotations,
     tables_benchmarks,
     tables_campaigns,
     tables_desktop,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 
 _TABLES = (
+    tables_annotations.annotations,
     tables_benchmarks.benchmarks,
     tables_campaigns.campaigns,
     tables_desktop.pauses,

@@ -6,8 +6,9 @@ from typing import Any
 from pydantic import Field
 
 from service.api.rendering import Digest, Timestamp, View, sha256_name
-from service.domain.forecasts import ForecastSetState, ForecastState
+from service.domain.forecasts import ForecastState
 from service.domain.models import TokenUsage
+from service.domain.surveys import SurveyState
 from service.lifecycle.estimates import money
 from service.store.rows_forecasts import ForecastRow, ForecastSetRow
 from service.store.rows_requests import SubjectCost
@@ -17,7 +18,7 @@ class ForecastSetHead(View):
     id: str
     revision: int
     name: str
-    state: ForecastSetState
+    state: SurveyState
     benchmark_id: str | None
     agent_id: str | None
     """Whom the forecasts are about; null: no agent of this installation."""

@@ -20,8 +20,6 @@ from service.domain.tasks import LABELS, Strict
 MOST_FORECASTERS, MOST_PROMPTS = 64, 128
 MOST_FORECASTS = 300_000
 """Of one set."""
-MOST_ASKS = 2
-"""The first question, and one more after an answer that does not fit, at twice the tokens; then it is excluded."""
 MOST_REASON = 4_000
 """Characters of a reason that are kept."""
 MOST_IMPORTED = 2_000
@@ -30,18 +28,6 @@ TEMPLATE = "forecast@1"
 LIMITS = 6
 IMPORTED = "imported"
 Text = Annotated[str, Field(min_length=1, max_length=8_000)]
-
-
-class ForecastSetState(StrEnum):
-    DRAFT = "draft"
-    """Resolved and estimated; nobody was asked."""
-    RUNNING = "running"
-    DONE = "done"
-    """Nothing is left to ask; excluded and failed ones are counted."""
-    STOPPED = "stopped"
-    """A forecaster was away for long, or our own work failed: ``start`` goes on with what is missing."""
-    CANCELLED = "cancelled"
-    """By a person; what was made stays."""
 
 
 class ForecastState(StrEnum):

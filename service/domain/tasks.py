@@ -15,6 +15,8 @@ from service.domain.paths import RelativePath
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$")]
+FacetName = Annotated[str, Field(min_length=1, max_length=128)]
+"""Of a task's own facet, or ``name@version`` of annotations."""
 Facet = str | float | list[str]
 LABELS = Annotated[dict[str, str], Field(max_length=32)]
 

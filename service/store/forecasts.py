@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import func, select, update
 
 from service.domain.cleaning import clean_json
-from service.domain.forecasts import Forecast, ForecastSetState, ForecastState
+from service.domain.forecasts import Forecast, ForecastState
 from service.domain.ids import new_id
 from service.store.blob_refs import add_refs
 from service.store.database import Tx
@@ -17,11 +17,13 @@ from service.store.listing import Listing, one_of, sorts_by
 from service.store.many_rows import arrays_of, insert_of_many
 from service.store.paging import Sort
 from service.store.rows_forecasts import ForecastRow, ForecastSetRow
+from service.store.surveys import Surveys
 from service.store.tables import runs
 from service.store.tables_forecasts import forecast_set_tasks, forecast_sets, forecasts
 
 OWNER = "forecast_set"
 """Kind of the owner of the blobs that forecasts name."""
+SETS = Surveys(forecast_sets, ForecastSetRow.of)
 Key = tuple[str, str, str]
 """Task, forecaster, prompt."""
 LISTING = Listing(
@@ -85,28 +87,7 @@ async def create(
     return ForecastSetRow.of(made)
 
 
-async def get(tx: Tx, project_id: str, set_id: str, *, lock: bool = False) -> ForecastSetRow | None:
-    """Return the project's set; null if there is none (or it is another project's)."""
-    query = select(forecast_sets).where(forecast_sets.c.id == set_id, forecast_sets.c.project_id == project_id)
-    row = (await tx.execute(query.with_for_update() if lock else query)).mappings().one_or_none()
-    return None if row is None else ForecastSetRow.of(row)
-
-
-async def change(tx: Tx, set_id: str, **columns: Any) -> ForecastSetRow:
-    """Write columns of a set whose project the caller checked."""
-    query = update(forecast_sets).where(forecast_sets.c.id == set_id)
-    query = query.values(**columns, updated_at=func.clock_timestamp()).returning(forecast_sets)
-    return ForecastSetRow.of((await tx.execute(query)).mappings().one())
-
-
-async def end(tx: Tx, set_id: str, operation_id: str, state: ForecastSetState, because: str | None = None) -> None:
-    """End a set that this operation runs; one that was cancelled meanwhile, or started anew, stays as it is."""
-    c = forecast_sets.c
-    running = (c.id == set_id, c.operation_id == operation_id, c.state == ForecastSetState.RUNNING)
-    at = func.clock_timestamp()
-    await tx.execute(
-        update(forecast_sets).where(*running).values(state=state, stopped_because=because, ended_at=at, updated_at=at)
-    )
+get, change, end = SETS.get, SETS.change, SETS.end
 
 
 async def tasks_of(tx: Tx, set_id: str) -> list[SetTask]:

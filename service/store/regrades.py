@@ -12,6 +12,7 @@ from service.domain.regrades import AGENT, RegradeState, RunStep
 from service.store.database import Tx
 from service.store.listing import Listing, one_of, sorts_by
 from service.store.notifications import REGRADES
+from service.store.overlays import facet_of
 from service.store.paging import Sort
 from service.store.phases import notify
 from service.store.rows import RunFilter
@@ -83,7 +84,7 @@ async def candidates(tx: Tx, project_id: str, where: RunFilter, stratify: str | 
 def _stratum(stratify: str | None) -> ColumnElement[Any]:
     if stratify is None:
         return literal("")
-    return agents.c.label if stratify == AGENT else tasks.c.manifest["facets"][stratify].astext
+    return agents.c.label if stratify == AGENT else facet_of(stratify).astext
 
 
 async def create(

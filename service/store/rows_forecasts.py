@@ -5,7 +5,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import ClassVar
 
-from service.domain.forecasts import ForecastSetSpec, ForecastSetState, ForecastState
+from service.domain.forecasts import ForecastSetSpec, ForecastState
+from service.domain.surveys import SurveyState
 from service.store.rows import Converters, Json, Row
 
 
@@ -14,7 +15,7 @@ class ForecastSetRow(Row):
     id: str
     project_id: str
     name: str
-    state: ForecastSetState
+    state: SurveyState
     spec: ForecastSetSpec
     benchmark_id: str | None
     agent_id: str | None
@@ -37,7 +38,7 @@ class ForecastSetRow(Row):
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
-    CONVERT: ClassVar[Converters] = {"state": ForecastSetState, "spec": ForecastSetSpec.model_validate}
+    CONVERT: ClassVar[Converters] = {"state": SurveyState, "spec": ForecastSetSpec.model_validate}
 
     @property
     def asked(self) -> int:

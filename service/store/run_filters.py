@@ -13,9 +13,10 @@ from service.domain.cleaning import clean_str
 from service.domain.regrades import RunChoice
 from service.domain.run_states import NO_WORK, Flag
 from service.store.listing import Condition, sorts_by
+from service.store.overlays import facet_of
 from service.store.paging import Sort
 from service.store.rows import RunFilter
-from service.store.tables import agents, runs, tasks
+from service.store.tables import agents, runs
 from service.store.tables_benchmarks import benchmark_items
 
 SORTS: Mapping[str, Sort] = sorts_by(
@@ -93,7 +94,7 @@ def of_benchmark(task_id: ColumnElement[str]) -> Condition:
 
 def facet_holds(name: str, value: str) -> ColumnElement[bool]:
     """Whether a task's facet is ``value`` (as text or as a number), or a list that contains it."""
-    facet = tasks.c.manifest["facets"][name]
+    facet = facet_of(name)
     wanted = [facet.contains(cast(clean_str(value)[0], JSONB))]
     if _NUMBER.fullmatch(value):
         wanted.append(facet == cast(float(value), JSONB))

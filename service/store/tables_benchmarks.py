@@ -25,6 +25,7 @@ benchmarks = Table(
     Column("digest", Text, nullable=False),
     Column("manifest", JSONB, nullable=False),  # without its items
     Column("facets", JSONB, nullable=False, server_default=text("'{}'::jsonb")),  # summary over its tasks
+    Column("derived", JSONB(none_as_null=True)),  # parent, rule and what the rule met; null: imported
     Column("labels", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
     Column("revision", BigInteger, nullable=False, server_default="1"),
     created(), time("updated_at"),

@@ -26,7 +26,7 @@ forecast_sets = Table(
     Column("id", Text, primary_key=True),
     project(),
     Column("name", Text, nullable=False),
-    Column("state", Text, nullable=False, server_default="draft"),  # ForecastSetState
+    Column("state", Text, nullable=False, server_default="draft"),  # SurveyState
     Column("spec", JSONB, nullable=False),  # ForecastSetSpec as it was asked for
     Column("benchmark_id", Text),  # null: tasks without one
     Column("agent_id", Text),  # described; null: none of this installation

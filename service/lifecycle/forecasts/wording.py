@@ -73,11 +73,6 @@ class Asked:
             values["reason"] = answers.words(found["reason"], MOST_REASON)
         return Said(**values)
 
-    def rendered(self) -> bytes:
-        """Return what is kept of it."""
-        asked = {"system": self.question.system, "text": self.question.text}
-        return json.dumps(asked, ensure_ascii=False).encode(errors="replace")
-
 
 def asked(shape: Template, prompt: ForecastPrompt, manifest: TaskManifest, described: str | None, seed: int) -> Asked:
     """Return the question about a task. ``described``: what is said of the agent, null: the template's words."""

@@ -11,6 +11,7 @@ from service.domain.errors import Invalid
 from service.domain.tasks import Facet
 from service.domain.verdicts import VerdictState
 from service.store.database import Tx
+from service.store.overlays import facet_of
 from service.store.run_filters import filter_of, work_of_agents
 from service.store.tables import agents, gradings, runs, tasks
 
@@ -51,10 +52,9 @@ async def candidates(
 
 
 def _query(selection: Selection, category: str) -> Any:
-    facets = tasks.c.manifest["facets"]
-    stratum = facets[selection.stratify or category]
+    stratum = facet_of(selection.stratify or category)
     columns = (runs.c.id, runs.c.task_id, runs.c.agent_id, runs.c.deliverable_files)
-    query = select(*columns, facets[category].label("category"), stratum.label("stratum"))
+    query = select(*columns, facet_of(category).label("category"), stratum.label("stratum"))
     query = query.join(tasks, tasks.c.id == runs.c.task_id).join(agents, agents.c.id == runs.c.agent_id)
     return query.where(runs.c.deliverable_digest.is_not(None))
 

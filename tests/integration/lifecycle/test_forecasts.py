@@ -14,17 +14,17 @@ import pytest
 from service.domain.errors import Conflict, Invalid, NotFound
 from service.domain.forecasts import (
     ForecastSetSpec,
-    ForecastSetState,
     ForecastState,
     ImportedForecast,
     Said,
 )
 from service.domain.operations import OperationState
-from service.lifecycle.forecasts.asking import Rest
+from service.domain.surveys import SurveyState
 from service.lifecycle.forecasts.drafting import bring, cancel, draw_up, start
 from service.lifecycle.operations import forecasts as operation
 from service.lifecycle.operations.contract import OperationContext
 from service.lifecycle.operations.perform import perform
+from service.lifecycle.surveys.lanes import Rest
 from service.reporting.frames import frame
 from service.store import forecasts, operations
 from service.store.listing import ListFilter
@@ -116,7 +116,7 @@ async def test_every_task_forecaster_and_prompt_once(court: Court) -> None:
     tasks = await tasks_of(court, "one", "two")
     prompts = [{"variant": "limits"}, {"variant": "drop_3", "reason": True, "system": "tools"}]
     row = await drawn(court, tasks, forecasters=[{"model": MODEL}, {"model": "test/other"}], prompts=prompts)
-    assert (row.state, row.total, row.estimate["forecasts"]) == (ForecastSetState.DRAFT, 8, 8)
+    assert (row.state, row.total, row.estimate["forecasts"]) == (SurveyState.DRAFT, 8, 8)
     assert float(row.estimate["cost_usd"]) > 0
     assert court.server.bodies == []
     done = await asked(court, row)
@@ -128,7 +128,7 @@ async def test_every_task_forecaster_and_prompt_once(court: Court) -> None:
     assert {(r.state, r.p_hat, r.asks, r.reported_model) for r in found} == {(ForecastState.OK, 0.7, 1, "judge-1")}
     assert {r.reason for r in found if r.with_reason} == {"It is small."}
     after = await now(court, row)
-    assert (after.state, after.ok, after.excluded, after.failed) == (ForecastSetState.DONE, 8, 0, 0)
+    assert (after.state, after.ok, after.excluded, after.failed) == (SurveyState.DONE, 8, 0, 0)
     one = found[0]
     assert one.rendered_sha256 is not None
     kept = json.loads(court.stage.blobs.read_bytes(one.rendered_sha256))
@@ -182,7 +182,7 @@ async def test_what_does_not_fit_is_asked_once_more_at_twice_the_tokens_then_exc
     await asked(court, other)
     (never,) = await rows_of(court, other)
     assert (never.state, never.asks, never.cause, never.p_hat) == (ForecastState.EXCLUDED, 2, "p_hat", None)
-    assert ((await now(court, other)).excluded, (await now(court, other)).state) == (1, ForecastSetState.DONE)
+    assert ((await now(court, other)).excluded, (await now(court, other)).state) == (1, SurveyState.DONE)
 
 
 @pytest.mark.fault(111)
@@ -198,7 +198,7 @@ async def test_killed_between_answer_and_record_it_goes_on_with_the_rest(court: 
     await perform(context(court), operation_id)
     assert len(court.server.bodies) - before == 3 - recorded
     assert len(await rows_of(court, row)) == 3
-    assert ((await now(court, row)).ok, (await now(court, row)).state) == (3, ForecastSetState.DONE)
+    assert ((await now(court, row)).ok, (await now(court, row)).state) == (3, SurveyState.DONE)
 
 
 async def test_an_outage_is_waited_for_and_a_long_one_stops_the_set(
@@ -213,7 +213,7 @@ async def test_an_outage_is_waited_for_and_a_long_one_stops_the_set(
     assert done.result is not None
     assert len(done.result["away"]) == 1
     stopped = await now(court, row)
-    assert (stopped.state, stopped.stopped_because, stopped.ok) == (ForecastSetState.STOPPED, "forecaster_away", 0)
+    assert (stopped.state, stopped.stopped_because, stopped.ok) == (SurveyState.STOPPED, "forecaster_away", 0)
     assert await rows_of(court, row) == []
     monkeypatch.setattr(operation, "REST", PATIENT)
     tried = court.server.statuses[503]
@@ -221,7 +221,7 @@ async def test_an_outage_is_waited_for_and_a_long_one_stops_the_set(
     await until(lambda: court.server.statuses[503] >= tried + 3)  # it has been put off more than once
     court.server.fail = None
     await again
-    assert (await now(court, row)).state is ForecastSetState.DONE
+    assert (await now(court, row)).state is SurveyState.DONE
     assert [r.asks for r in await rows_of(court, row)] == [1]  # an outage is no answer
 
 
@@ -234,12 +234,12 @@ async def test_what_cannot_be_asked_fails_by_name_and_is_asked_again_on_request(
     assert {(r.state, r.cause) for r in failed} <= {
         (ForecastState.FAILED, "judge_refused"), (ForecastState.FAILED, "judge_misconfigured"),
     }  # fmt: skip
-    assert ((await now(court, row)).failed, (await now(court, row)).state) == (2, ForecastSetState.DONE)
+    assert ((await now(court, row)).failed, (await now(court, row)).state) == (2, SurveyState.DONE)
     court.server.fail = None
     operation_id = await begun(court, row, retry_failed=True)
     await perform(context(court), operation_id)
     after = await now(court, row)
-    assert (after.ok, after.failed, after.state) == (2, 0, ForecastSetState.DONE)
+    assert (after.ok, after.failed, after.state) == (2, 0, SurveyState.DONE)
 
 
 async def test_cancelled_it_keeps_what_was_made_and_can_go_on(court: Court) -> None:
@@ -251,16 +251,16 @@ async def test_cancelled_it_keeps_what_was_made_and_can_go_on(court: Court) -> N
     await until(lambda: bool(court.server.bodies))
     async with court.stage.db.transaction() as tx:
         cancelled = await cancel(tx, court.stage.project.id, row.id)
-    assert cancelled.state is ForecastSetState.CANCELLED
+    assert cancelled.state is SurveyState.CANCELLED
     await asyncio.wait_for(work, 20)
     async with court.stage.db.reading() as tx:
         done = await operations.get(tx, court.stage.project.id, operation_id)
     assert done is not None
     assert done.state is OperationState.CANCELLED
-    assert (await now(court, row)).state is ForecastSetState.CANCELLED
+    assert (await now(court, row)).state is SurveyState.CANCELLED
     court.server.latency_s = 0.0
     assert (await asked(court, row)).state is OperationState.SUCCEEDED
-    assert ((await now(court, row)).ok, (await now(court, row)).state) == (3, ForecastSetState.DONE)
+    assert ((await now(court, row)).ok, (await now(court, row)).state) == (3, SurveyState.DONE)
 
 
 async def test_an_operation_of_before_ends_nothing_that_was_started_anew(court: Court) -> None:
@@ -272,10 +272,10 @@ async def test_an_operation_of_before_ends_nothing_that_was_started_anew(court: 
     second = await begun(court, row)
     assert first != second
     async with court.stage.db.transaction() as tx:
-        await forecasts.end(tx, row.id, first, ForecastSetState.CANCELLED)
-    assert (await now(court, row)).state is ForecastSetState.RUNNING
+        await forecasts.end(tx, row.id, first, SurveyState.CANCELLED)
+    assert (await now(court, row)).state is SurveyState.RUNNING
     await perform(context(court), second)
-    assert (await now(court, row)).state is ForecastSetState.DONE
+    assert (await now(court, row)).state is SurveyState.DONE
 
 
 async def test_before_the_attempt_is_worked_out_and_not_claimed(court: Court) -> None:
