@@ -38,6 +38,11 @@ class Leftovers:
         named = _lines("docker", "volume", "ls", "-q", "--filter", "label=org.workstead.kit")
         return [name for name in named if name.startswith(f"{self.deployment}-kit-")]
 
+    def images(self) -> list[str]:
+        """Images that clients brought: they stay while the service knows them, but not a test's deployment."""
+        name = f"workstead-image/{self.deployment}"
+        return _lines("docker", "images", "--format", "{{.Repository}}:{{.Tag}}", name)
+
     def mounts(self) -> list[str]:
         return [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(self.data_dir) in line]
 
@@ -78,6 +83,8 @@ class Leftovers:
             subprocess.run(["docker", "rm", "-fv", container], capture_output=True, timeout=60, check=False)
         for volume in (*self.volumes(), *self.kits()):
             subprocess.run(["docker", "volume", "rm", "-f", volume], capture_output=True, timeout=60, check=False)
+        for image in self.images():
+            subprocess.run(["docker", "rmi", image], capture_output=True, timeout=60, check=False)
         for mount in self.mounts():
             subprocess.run(["umount", "-l", mount.split()[1]], capture_output=True, timeout=60, check=False)
         for device in self.loop_devices():
