@@ -16,15 +16,22 @@ FOLDS = 5
 RIDGE = 1.0
 """Penalty of cross-fitted regressions, on standardised columns: embeddings have more columns than there are jobs."""
 
+DIGITS = 9
+STILL = 1e-9
+"""A column whose spread is less than this share of its size does not vary."""
+DEPENDENT = 1e-8
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
     name: str
-    beta: float
+    beta: float | None
+    """Null for a column that is a combination of earlier ones, and where the fit does not come to an end (classes told apart
+    without an error)."""
     error: float | None
-    """Standard error; null where the columns depend on each other."""
+    """Standard error; null as ``beta`` is."""
     p: float | None
-    """Two-sided, Wald; null too where the fit did not come to an end (classes told apart without an error)."""
+    """Two-sided, Wald; null as ``beta`` is."""
 
 
 def regression(columns: Mapping[str, Floats], labels: Bools) -> list[Term]:
@@ -32,18 +39,43 @@ def regression(columns: Mapping[str, Floats], labels: Bools) -> list[Term]:
 
     Raises ValueError without jobs, or for unequal lengths.
     """
-    names = [*columns]
-    found = fit(_matrix(columns, len(labels)), labels)
-    errors = [None] * (len(names) + 1) if found.errors is None else [float(e) for e in found.errors]
-    betas = [float(beta) for beta in found.beta]
-    return [Term(*one) for one in zip(["constant", *names], betas, errors, found.p_values(), strict=True)]
+    whole = _matrix(columns, len(labels))
+    kept = independent(whole)
+    found = fit(whole[:, kept], labels)
+    place = {name: 1 + kept.index(n) for n, name in enumerate(columns) if n in kept} | {"constant": 0}
+    if found.errors is None or not found.converged:
+        return [Term(name, None, None, None) for name in ("constant", *columns)]
+    p = found.p_values()
+    return [
+        Term(name, float(found.beta[at]), float(found.errors[at]), p[at])
+        if (at := place.get(name)) is not None
+        else Term(name, None, None, None)
+        for name in ("constant", *columns)
+    ]
+
+
+def independent(given: Floats) -> list[int]:
+    """Return the places of columns that are no combination of a constant and of earlier ones."""
+    n = len(given)
+    basis = np.full((1, n), 1 / np.sqrt(n)) if n else np.empty((0, 0))
+    kept: list[int] = []
+    for place in range(given.shape[1]):
+        left = given[:, place]
+        for _ in range(2):
+            left = left - basis.T @ (basis @ left)
+        length = float(np.linalg.norm(left))
+        if length > DEPENDENT * max(1.0, float(np.linalg.norm(given[:, place]))):
+            basis = np.vstack([basis, left / length])
+            kept.append(place)
+    return kept
 
 
 def cross_fitted(columns: Mapping[str, Floats], labels: Bools, seed: int, folds: int = FOLDS) -> Floats:
     """Return for each job the forecast of a regression that was fitted on the other folds alone.
 
     Folds are of equal size, drawn by the seed. Columns are standardised on the fitted folds; constant ones count for nothing.
-    Where all fitted jobs are of one class, their rate is the forecast. Raises ValueError for fewer jobs than folds.
+    Where all fitted jobs are of one class, their rate is the forecast. Rounded to nine digits, so that what is equal is a tie for
+    whoever computes it. Raises ValueError for fewer jobs than folds.
     """
     n = len(labels)
     if n < folds:
@@ -52,12 +84,13 @@ def cross_fitted(columns: Mapping[str, Floats], labels: Bools, seed: int, folds:
     for mine in np.array_split(np.random.default_rng(seed).permutation(n), folds):
         rest = np.setdiff1d(np.arange(n), mine)
         middle, spread = given[rest].mean(axis=0), given[rest].std(axis=0)
-        scaled = np.where(spread > 0, (given - middle) / np.where(spread > 0, spread, 1.0), 0.0)
+        varies = spread > STILL * (1 + np.abs(middle))
+        scaled = np.where(varies, (given - middle) / np.where(varies, spread, 1.0), 0.0)
         if labels[rest].all() or not labels[rest].any():
             said[mine] = labels[rest].mean()
         else:
             said[mine] = fit(scaled[rest], labels[rest], ridge=RIDGE).predict(scaled[mine])
-    return said
+    return np.round(said, DIGITS)
 
 
 def dummies(values: Sequence[str | None], prefix: str) -> dict[str, Floats]:
@@ -83,7 +116,7 @@ def embeddings(vectors: Floats) -> dict[str, Floats]:
 
 def noise(n: int, columns: int, seed: int) -> dict[str, Floats]:
     """Return columns that know nothing: what a baseline with as many columns has by chance."""
-    drawn = np.random.default_rng(seed).standard_normal((n, columns))
+    drawn = np.random.default_rng(seed).random((n, columns))
     return {f"noise{place}": drawn[:, place] for place in range(columns)}
 
 

@@ -5,7 +5,11 @@ from functools import cache
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent / "verify_program"
-PARTS = ("reading", "means", "general", "papers", "labor", "comparing")
+PARTS = (
+    "reading", "means", "chance", "general", "papers", "labor", "beside", "panel", "regressions", "forecasting", "jobs", "forecasts",
+    "formulas", "comparing",
+)  # fmt: skip
+"""In the order in which they use one another."""
 _OURS = "service."
 
 

@@ -12,7 +12,7 @@ from service.reporting import baselines
 from service.reporting.agreement import cohen_kappa
 from service.reporting.drawing import Bools, Floats
 from service.reporting.forecast_auc import Estimate, drawn_aucs, on_common
-from service.reporting.ranking import auc
+from service.reporting.ranking import auc, spearman
 from service.reporting.reports import gradings
 from service.reporting.reports.data import Data, mapping
 from service.reporting.reports.making import AGENT, Row, bounds, count, fraction, table
@@ -69,8 +69,7 @@ def judge_labels(data: Data, forecasts: Sequence[Forecasts], options: PayWorthyO
     rows: list[Row] = []
     for one in forecasts:
         known = labels_of(data, one.jobs)
-        prompt = main_prompt(one)
-        rows += [_label(one, name, known[VERDICT], known[name], prompt, options) for name in known]
+        rows += [_label(one, name, known[VERDICT], known[name], options) for name in known]
     columns = [
         AGENT,
         ReportColumn(name="label", title="Label"),
@@ -81,10 +80,11 @@ def judge_labels(data: Data, forecasts: Sequence[Forecasts], options: PayWorthyO
         ReportColumn(name="auc_low", title="Lowest AUC"),
         ReportColumn(name="auc_high", title="Highest AUC"),
         ReportColumn(name="gain", title="Mean AUC, limits less generic"),
+        ReportColumn(name="spearman", title="Spearman of AUCs with the verdict's"),
         ReportColumn(name="baseline_auc", title="AUC of category and pay type"),
     ]
     method = (
-        "AUCs of the forecasters under each label as the truth, lowest and highest of all. Baseline: logistic regression on category "
+        "AUCs of the forecasters under each label as the truth, lowest and highest of all. Spearman (1904): of their AUCs under the label and under the verdict. Baseline: logistic regression on category "
         f"and pay type, 5-fold cross-fitted. Kappa: Cohen (1960), null where one label was given throughout. {JOBS}"
     )
     settings = {"seed": data.seed, "draws": DRAWS}
@@ -100,14 +100,15 @@ def _label(
     name: str,
     verdict: Mapping[str, bool],
     label: Mapping[str, bool],
-    prompt: str | None,
     options: PayWorthyOptions,
 ) -> Row:
     places = [n for n, run in enumerate(one.jobs.runs) if run.run_id in label]
     runs = [one.jobs.runs[n].run_id for n in places]
     held: Bools = np.asarray([label[run] for run in runs], dtype=np.bool_)
     found = rate(held, one.jobs.data.seed, DRAWS)
-    aucs = _aucs(held, {} if prompt is None else one.of(prompt), places)
+    prompt = main_prompt(one)
+    scores = {} if prompt is None else one.of(prompt)
+    aucs = _aucs(held, scores, places)
     limits, generic = (_aucs(held, one.of(key), places) for key in ("limits", "generic"))
     steps = [limits[who] - generic[who] for who in limits if who in generic]
     return {
@@ -116,8 +117,15 @@ def _label(
         "kappa": None if name == VERDICT else cohen_kappa([verdict[run] for run in runs], [label[run] for run in runs]),
         "prompt": prompt, "auc_low": min(aucs.values(), default=None), "auc_high": max(aucs.values(), default=None),
         "gain": float(np.mean(steps)) if steps else None,
+        "spearman": None if name == VERDICT else _alike(_aucs(one.jobs.accepted, scores, range(len(one.jobs.runs))), aucs),
         "baseline_auc": _baseline(one.jobs.only(places), held, options),
     }  # fmt: skip
+
+
+def _alike(first: Mapping[str, float], second: Mapping[str, float]) -> float | None:
+    """Return how far two labels put the forecasters in one order."""
+    both = sorted(first.keys() & second.keys())
+    return spearman(np.asarray([first[who] for who in both]), np.asarray([second[who] for who in both]))
 
 
 def _aucs(held: Bools, scores: Mapping[str, Floats], places: Sequence[int]) -> dict[str, float]:

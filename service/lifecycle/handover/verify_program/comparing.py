@@ -2,63 +2,19 @@
 
 import json
 import math
+import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from service.lifecycle.handover.verify_program.general import (
-    cost_against_score,
-    effort_sweep,
-    ends,
-    exclusions,
-    failure_causes,
-    jobbench_scores,
-    pass_at_k,
-    results,
-    scaffold_deltas,
-)
-from service.lifecycle.handover.verify_program.labor import (
-    autoflation,
-    evaluation_time_histogram,
-    evaluation_times,
-    failure_tags,
-    price_and_time,
-    rater_agreement,
-    rli_elo,
-    rli_elo_edges,
-)
+from service.lifecycle.handover.verify_program.formulas import FORMULAS, NEAR
 from service.lifecycle.handover.verify_program.means import SKIPPED
-from service.lifecycle.handover.verify_program.papers import (
-    automation_rate,
-    complexity,
-    cumulative_value,
-    earnings,
-    freelance_results,
-    freelance_tests,
-    union_pass_rate,
-    wrong_histogram,
-)
+from service.lifecycle.handover.verify_program.panel import validity
 from service.lifecycle.handover.verify_program.reading import Data, Row, Tables, digests, read_table
 
 LIMITS = {"wall_clock", "budget", "memory_limit", "output_limit", "disk_limit"}
 OURS = {"sandbox_lost", "provider_unavailable", "provision_failed", "infra_error", "cancelled", "refused"}
-FORMULAS: dict[str, tuple[Callable[[Data, Row], Row], list[str]]] = {
-    "results": (results, ["agent"]), "exclusions": (exclusions, ["agent", "exclusion"]), "ends": (ends, ["agent", "ended_because"]),
-    "failure_causes": (failure_causes, ["agent", "cause"]), "pass_at_k": (pass_at_k, ["agent", "k"]),
-    "cost_against_score": (cost_against_score, ["agent"]), "effort_sweep": (effort_sweep, ["agent"]),
-    "scaffold_deltas": (scaffold_deltas, ["first", "second"]), "jobbench_scores": (jobbench_scores, ["agent"]),
-    "complexity": (complexity, ["agent", "split"]), "union_pass_rate": (union_pass_rate, []),
-    "freelance_results": (freelance_results, ["agent"]), "freelance_tests": (freelance_tests, ["agent"]),
-    "wrong_histogram": (wrong_histogram, ["agent", "wrong"]), "earnings": (earnings, ["agent"]),
-    "dollars_earned": (earnings, ["agent"]), "cumulative_value": (cumulative_value, ["agent", "done"]),
-    "automation_rate": (automation_rate, ["agent"]), "rli_elo": (rli_elo, ["agent"]),
-    "rli_elo_edges": (rli_elo_edges, ["first", "second"]), "autoflation": (autoflation, ["on"]),
-    "price_and_time": (price_and_time, ["price_usd", "hours"]), "failure_tags": (failure_tags, ["agent", "tag"]),
-    "evaluation_times": (evaluation_times, ["form"]), "evaluation_time_histogram": (evaluation_time_histogram, ["form", "from_s"]),
-    "rater_agreement": (rater_agreement, ["measure"]),
-}  # fmt: skip
-"""Table → how it is computed, and the columns that name a row."""
 
 
 def policy_of(run: Row, policies: Row) -> tuple[Any, Any]:
@@ -91,28 +47,64 @@ def counting(x: Data, tables: Tables) -> Iterator[str]:
             yield f"tables/runs.csv {run['run_id']}.exclusion: {run['exclusion']}, by the policies {why}"
 
 
-def same(said: Any, computed: Any) -> bool:
+def same(said: Any, computed: Any, near: float = 1e-9) -> bool:
     if computed is SKIPPED or said is computed:
         return True
     numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in (said, computed))
-    return math.isclose(said, computed, rel_tol=1e-9, abs_tol=1e-12) if numbers else said == computed
+    return math.isclose(said, computed, rel_tol=near, abs_tol=1e-12) if numbers else said == computed
 
 
 def compare(table: Row, found: Row, key: Sequence[str]) -> Iterator[tuple[str, Any, Any]]:
-    """Yield (cell, said, computed) for everything that differs, and count what was looked at."""
+    """Yield (cell, said, computed) of everything that the table says."""
     name = table["name"]
     yield f"{name}.n", table["n"], found["n"]
     for why in sorted(set(table["excluded"]) | set(found["excluded"])):
         yield f"{name}.excluded[{why}]", table["excluded"].get(why, 0), found["excluded"].get(why, 0)
-    said, computed = ({tuple(row[k] for k in key): row for row in rows} for rows in (table["rows"], found["rows"]))
+    for setting, value in found.get("settings", {}).items():
+        yield f"{name}.settings[{setting}]", table["settings"].get(setting), value
+    if "notes" in found:
+        yield f"{name}.notes", table["notes"], found["notes"]
+    said, computed = ({tuple(row.get(k) for k in key): row for row in rows} for rows in (table["rows"], found["rows"]))
     yield f"{name}: number of rows", len(table["rows"]), len(found["rows"])
     for place in sorted(set(said) | set(computed), key=str):
         where = f"{name}[{', '.join(map(str, place))}]"
         if place not in said or place not in computed:
             yield where, "there" if place in said else "not there", "there" if place in computed else "not there"
             continue
-        for column in said[place]:
-            yield f"{where}.{column}", said[place][column], computed[place].get(column, "no such figure")
+        for column in {**{c["name"]: None for c in table["columns"]}, **said[place]}:
+            yield f"{where}.{column}", said[place].get(column), computed[place].get(column, "no such figure")
+
+
+def panel(x: Data, report: Row) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the lines on validity, and the header's counts."""
+    for name in ("agents", "tasks", "runs"):
+        yield f"header.{name}", x.header[name], len(x.tables[name])
+    said, computed = {line["name"]: line for line in report["validity"]}, validity(x)
+    for name in sorted(set(said) | set(computed)):
+        if name not in said or name not in computed:
+            yield f"validity[{name}]", name in said, name in computed
+            continue
+        for cell, value in computed[name].items():
+            yield f"validity[{name}].{cell}", said[name][cell], value
+
+
+def figures(x: Data, report: Row) -> Iterator[tuple[str, Any, Any, float]]:
+    """Yield (cell, said, computed, how near) of all that the report says."""
+    for cell in panel(x, report):
+        yield (*cell, 1e-9)
+    for table in report["tables"]:
+        known = formula_of(table["name"])
+        if known is None:
+            yield table["name"], "a table", "nothing: this program has no formula for it", 0.0
+            continue
+        formula, key = known
+        for cell in compare(table, formula(x, table), key):
+            yield (*cell, NEAR.get(table["name"], 1e-9))
+
+
+def formula_of(name: str) -> Any:
+    """Return how a table is computed; tables that come several times are numbered."""
+    return FORMULAS.get(name) or FORMULAS.get(re.sub(r"_\d+$", "", name))
 
 
 def verify(folder: Path) -> int:
@@ -126,15 +118,10 @@ def verify(folder: Path) -> int:
     x = Data(tables, report)
     wrong += counting(x, tables)
     cells = skipped = 0
-    for table in report["tables"]:
-        if table["name"] not in FORMULAS:
-            print(f"not recomputed: {table['name']}")
-            continue
-        formula, key = FORMULAS[table["name"]]
-        for cell, said, computed in compare(table, formula(x, table), key):
-            cells, skipped = cells + 1, skipped + (computed is SKIPPED)
-            if not same(said, computed):
-                wrong.append(f"{cell}: the report says {said}, the tables make {computed}")
+    for cell, said, computed, near in figures(x, report):
+        cells, skipped = cells + 1, skipped + (computed is SKIPPED)
+        if not same(said, computed, near):
+            wrong.append(f"{cell}: the report says {said}, the tables make {computed}")
     print(
         f"figures: {cells - skipped} cells recomputed"
         + (f", {skipped} ends of intervals skipped: no numpy" if skipped else "")

@@ -87,7 +87,7 @@ class Data:
         self.criteria: dict[str, list[Row]] = defaultdict(list)
         for row in tables["criteria"]:
             self.criteria[row["grading_id"]].append(row)
-        self.standing = self._standing()
+        self.standing = self.gradings()
 
     def _chosen(self, run: Row) -> Row:
         if run["counted"] is not None:
@@ -102,13 +102,13 @@ class Data:
         run["solved"] = run["counted"] is not None and run["counted"] >= self.passes_at
         return run
 
-    def _standing(self) -> list[Row]:
-        """The gradings behind the scores: graded, primary, of the run's plan, each method's last round."""
+    def gradings(self, plan: Any = None) -> list[Row]:
+        """The gradings behind the scores: graded, primary, each method's last round; of the run's own plan, or of ``plan``."""
         plans = {run["run_id"]: run["plan"] for run in self.tables["runs"]}
         mine = [
             v
             for v in self.tables["verdicts"]
-            if v["state"] == "graded" and v["primary"] and plans.get(v["run_id"]) == v["plan"]
+            if v["state"] == "graded" and v["primary"] and _is_of(v["plan"], plan or plans.get(v["run_id"]))
         ]
         last: dict[tuple[str, str, str], int] = {}
         for v in mine:
@@ -134,3 +134,8 @@ class Data:
             "n": len(self.counted) if n is None else n,
             "excluded": {k: v for k, v in left.items() if v},
         }
+
+
+def _is_of(plan: str, wanted: Any) -> bool:
+    """Whether a grading's plan, name@version, is the wanted one, or one of its versions."""
+    return wanted is not None and (plan == wanted if "@" in wanted else plan.startswith(f"{wanted}@"))
