@@ -1,7 +1,7 @@
 """Annotation sets: each (target, annotator, vote) of a set once, counted with the set, and the values that follow from them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,7 @@ from service.store.paging import Sort, fetch_page
 from service.store.rows import Page, Slice
 from service.store.rows_annotations import AnnotationRow, AnnotationSetRow, AnnotationValueRow
 from service.store.surveys import Surveys
+from service.store.tables import runs
 from service.store.tables_annotations import annotation_sets, annotation_targets, annotation_values, annotations
 
 OWNER = "annotation_set"
@@ -81,25 +82,32 @@ class Said:
 
 
 async def create(
-    tx: Tx, project_id: str, values: dict[str, Any], targets: Sequence[SetTarget], blobs: Sequence[tuple[str, int]]
+    tx: Tx, project_id: str, values: dict[str, Any], targets: Sequence[SetTarget], blobs: Mapping[str, int]
 ) -> AnnotationSetRow:
-    """Insert a draft as the next version of its name. ``blobs``: its template first, and its texts; durable already."""
+    """Insert a draft as the next version of its name. ``blobs``: digest → bytes of template and texts, durable already."""
     lock = f"annotations {project_id} {values['name']}"
     await tx.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(lock, 0))))
     c = annotation_sets.c
     last = select(func.coalesce(func.max(c.version), 0)).where(c.project_id == project_id, c.name == values["name"])
     version = (await tx.execute(last)).scalar_one() + 1
     set_id = new_id("ans")
-    row = {"id": set_id, "project_id": project_id, "version": version, "template_sha256": blobs[0][0]}
-    query = annotation_sets.insert().values(row | clean_json(values)).returning(annotation_sets)
+    row = {"id": set_id, "project_id": project_id, "version": version, **clean_json(values)}
+    query = annotation_sets.insert().values(row).returning(annotation_sets)
     made = (await tx.execute(query)).mappings().one()
     places = [
         {"set_id": set_id, "position": n, **{name: getattr(one, name) for name in _TARGETS[2:]}}
         for n, one in enumerate(targets)
     ]
     await tx.execute(_ADD_TARGETS, arrays_of(annotation_targets, _TARGETS, places))
-    await add_refs(tx, project_id, OWNER, set_id, blobs)
+    await add_refs(tx, project_id, OWNER, set_id, blobs.items())
     return AnnotationSetRow.of(made)
+
+
+async def runs_there(tx: Tx, project_id: str, run_ids: Collection[str]) -> set[str]:
+    """Return those that are runs of the project."""
+    c = runs.c
+    query = select(c.id).where(c.project_id == project_id, c.id.in_(list(run_ids)))
+    return {*(await tx.execute(query)).scalars()}
 
 
 async def targets_of(tx: Tx, set_id: str) -> list[SetTarget]:

@@ -5,23 +5,19 @@ data blocks; the numbers of these follow from the set's seed, so that all foreca
 """
 
 import json
-import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-from service.domain.errors import Invalid
 from service.domain.forecasts import MOST_REASON, ForecastPrompt, Said, Variant
 from service.domain.placeholders import render
 from service.domain.tasks import TaskManifest, canonical_digest
 from service.graders.contract import InvalidVote, Question
 from service.graders.judging import answers
 from service.graders.judging.fencing import Fence
+from service.lifecycle.surveys.templates import template_text
 
-_TEXTS = Path(__file__).parents[1] / "prompt_texts"
-_FILE = re.compile(r"^(forecast)-(\d+)\.toml$")
 _SCALES = {
     "context_dependence": (1, 5),
     "verifiability": (1, 5),
@@ -47,10 +43,7 @@ class Template:
 @cache
 def template(name: str) -> Template:
     """Raises Invalid ``unknown_template``."""
-    known = {f"{m[1]}@{m[2]}": p for p in sorted(_TEXTS.iterdir()) if (m := _FILE.match(p.name))}
-    if name not in known:
-        raise Invalid("unknown_template", f"no template of forecasts is called {name[:64]!r}", templates=sorted(known))
-    text = known[name].read_text(encoding="utf-8")
+    text = template_text("forecast", name)
     found = tomllib.loads(text)
     return Template(name, text, found["system"], found["text"], found["statements"])
 

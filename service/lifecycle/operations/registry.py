@@ -23,6 +23,7 @@ KINDS = {
     "judge_probe": Kind("service.lifecycle.operations.judge_probe:run", "gradings"),
     "model_ratings": Kind("service.lifecycle.operations.model_ratings:run", "gradings"),
     "forecasts": Kind("service.lifecycle.operations.forecasts:run", "runs"),
+    "annotations": Kind("service.lifecycle.operations.annotations:run", "runs"),
     "preflight": Kind("service.lifecycle.operations.preflight.handler:run", "runs"),
     "film": Kind("service.lifecycle.operations.film:run", "runs"),
     "controls": Kind("service.lifecycle.operations.controls:run", "gradings"),
