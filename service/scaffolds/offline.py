@@ -1,10 +1,11 @@
 """What an author of a manifest can try without a service: is it good, and what would it make of a program's output?"""
 
+import hashlib
 import json
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pydantic
 
@@ -21,7 +22,7 @@ def read_manifest(path: Path) -> ScaffoldManifest:
     data = path.read_bytes()
     try:
         body: Any = json.loads(data) if path.suffix == ".json" else tomllib.loads(data.decode())
-        manifest = ScaffoldManifest.model_validate(body)
+        manifest = ScaffoldManifest.model_validate(_with_digests(path.parent, body))
     except pydantic.ValidationError as error:
         said = [f"/{'/'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)]
         raise Invalid("bad_manifest", "; ".join(said[:20]), problems=said) from None
@@ -29,6 +30,31 @@ def read_manifest(path: Path) -> ScaffoldManifest:
         raise Invalid("bad_manifest", f"{path.name}: {error}") from None
     registry.check(manifest)
     return manifest
+
+
+def _with_digests(folder: Path, body: Any) -> Any:
+    """Return the manifest as ``scaffolds register`` sends it: an entry ``{path, source}`` of ``files`` is a file beside it.
+
+    Raises OSError.
+    """
+    if not isinstance(body, dict):
+        return cast("Any", body)
+    given = cast("dict[str, Any]", body)
+    files = given.get("files")
+    if not isinstance(files, list):
+        return given
+    return {**given, "files": [_with_digest(folder, entry) for entry in cast("list[Any]", files)]}
+
+
+def _with_digest(folder: Path, entry: Any) -> Any:
+    if not isinstance(entry, dict) or "source" not in entry:
+        return cast("Any", entry)
+    given = cast("dict[str, Any]", entry)
+    source = folder / str(given["source"])
+    with source.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    named = {"path": source.name, "sha256": digest, "size_bytes": source.stat().st_size}
+    return {**named, **{name: value for name, value in given.items() if name != "source"}}
 
 
 def parse_log(manifest: ScaffoldManifest, log: Path) -> Iterator[dict[str, Any]]:

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from service.__main__ import main
-from service.domain.agents import Driver
+from service.domain.agents import Driver, ScaffoldManifest
 from service.scaffolds import registry
 from service.scaffolds.offline import read_manifest
 from service.scaffolds.templates import RUN_TOKEN, VARIABLES
+from workstead.scaffold_file import read_scaffold_file
 
 PAGE = (Path(__file__).parents[3] / "docs" / "scaffold-manifests.md").read_text()
 EXAMPLES = dict(re.findall(r"^\*\*`([^`]+)`\*\*[^\n]*\n```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
@@ -43,6 +44,19 @@ def test_the_examples_of_the_documentation(name: str, tmp_path: Path, capsys: py
     assert "well" in events[-1]["payload"]["text"]
     assert any(e["type"] == "agent.final" for e in events)
     assert (events[-1]["payload"]["usage"] is not None) == (name != "text-agent.toml")
+
+
+def test_files_beside_the_manifest_are_read_as_for_registering(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entry = '[[files]]\npath = "kit/solve.py"\nsource = "solve.py"\n'
+    (tmp_path / "one.toml").write_text(f'name = "x"\nversion = "1"\nargv = ["true"]\n{entry}')
+    assert main(["scaffold", "lint", str(tmp_path / "one.toml")]) == 2
+    assert "solve.py" in capsys.readouterr().err
+    (tmp_path / "solve.py").write_text("pass\n")
+    assert main(["scaffold", "lint", str(tmp_path / "one.toml")]) == 0
+    bundle = read_scaffold_file(tmp_path / "one.toml")
+    assert read_manifest(tmp_path / "one.toml") == ScaffoldManifest.model_validate(bundle.manifest)
 
 
 def test_the_page_names_every_variable_and_kind_of_event() -> None:
