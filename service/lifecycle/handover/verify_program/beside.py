@@ -157,7 +157,7 @@ def covariate(x: Data, _table: Row) -> Row:
             means[group] = math.fsum(known) / len(known)
     both = sorted(set(means) & set(values))
     mine, theirs = [means[g] for g in both], [values[g] for g in both]
-    middles = (median(mine), median(theirs)) if both else (None, None)
+    middles: tuple[Any, Any] = (median(mine), median(theirs)) if both else (None, None)
     rows = [
         {
             "group": g, "score": m, "value": v, "tasks": len(members[g]),

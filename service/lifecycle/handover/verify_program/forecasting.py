@@ -82,7 +82,8 @@ class Aucs:
             value = math.fsum(values[: len(names)]) / len(names)
             value -= math.fsum(values[len(names) :]) / len(against) if against else 0.0
         if numpy is None:
-            return value, *((SKIPPED, SKIPPED) if self.n[names[0]] else (None, None))
+            end = SKIPPED if self.n[names[0]] else None
+            return value, end, end
         drawn = sum(self.drawn[name] for name in names) / len(names)
         if against:
             drawn = drawn - sum(self.drawn[name] for name in against) / len(against)

@@ -212,7 +212,7 @@ def how_asked(part: Sequence[Row]) -> Row:
         for key, name in names.items()
     }
     states = Counter(r["state"] for r in part)
-    usage = [r["usage"] or {} for r in part]
+    usage: list[Row] = [r["usage"] or {} for r in part]
     costs = [r["cost_usd"] for r in part if r["asks"] > 0]
     times = sorted(r["made_at"] for r in part)
     tokens = ("input_tokens", "cached_input_tokens", "cache_write_tokens")
@@ -353,7 +353,8 @@ def labels_of(jobs: Jobs) -> dict[str, dict[str, bool]]:
     details = {run: detail for run, detail in panel_details(x).items() if run in runs}
     judges: dict[str, dict[str, bool]] = defaultdict(dict)
     for run, detail in details.items():
-        for judge in detail.get("judges") or []:
+        said_by: list[Row] = detail.get("judges") or []
+        for judge in said_by:
             if judge["fields"]["pay_worthy"] is not None:
                 judges[f"judge {judge['judge']}"][run] = judge["fields"]["pay_worthy"]
     if len(judges) > 1:

@@ -148,11 +148,10 @@ def repeat_attempts(x: Data, _table: Row) -> Row:
 
 def of_chance(several: Sequence[Sequence[bool]]) -> Row:
     fit = betas([(sum(one), len(one)) for one in several])
-    a, b = fit or (None, None)
     whole = [one for one in several if len(one) >= 3]
     return {
-        "kappa": kappa_of([one[0] for one in several], [one[1] for one in several]), "alpha": a, "beta": b,
-        "alike": 1 / (a + b + 1) if fit else None, "oracle_auc": oracle(a, b) if fit else None,
+        "kappa": kappa_of([one[0] for one in several], [one[1] for one in several]), "alpha": fit and fit[0], "beta": fit and fit[1],
+        "alike": 1 / (sum(fit) + 1) if fit else None, "oracle_auc": oracle(*fit) if fit else None,
         "ceiling": auc_of([one[2] for one in whole], [(one[0] + one[1]) / 2 for one in whole]),
     }  # fmt: skip
 
@@ -179,7 +178,9 @@ def gained(first: Jobs, second: Jobs, mine: Sequence[bool], name: str) -> Row:
     row["interaction"] = sums[0] - sums[1] if None not in sums else None
     for side, jobs in (("base", first), ("tools", second)):
         row[side] = share(sum(a for a, m in zip(jobs.accepted, mine) if m), n)
-    ends: list[tuple[Any, Any]] = [(SKIPPED if one is not None else None,) * 2 for one in (sums[0], row["interaction"])]
+    ends: list[tuple[Any, Any]] = [
+        (None, None) if one is None else (SKIPPED, SKIPPED) for one in (sums[0], row["interaction"])
+    ]
     if numpy is not None and steps:
         groups = tuple("special" if m else "rest" for m in mine)
         times = times_drawn(len(steps), DRAWS, first.x.seed, groups).astype(float)

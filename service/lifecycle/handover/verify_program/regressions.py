@@ -120,7 +120,7 @@ def crossed(columns: Columns, labels: Sequence[bool], seed: int) -> list[float]:
 
 def independent(columns: Columns) -> list[str]:
     """Names of columns that are no combination of earlier ones and a constant (J. P. Gram, E. Schmidt)."""
-    n = len(next(iter(columns.values()), []))
+    n = len(next(iter(columns.values()))) if columns else 0
     basis = [[1 / math.sqrt(n)] * n] if n else []
     kept: list[str] = []
     for name, column in columns.items():
@@ -144,10 +144,10 @@ def terms_of(columns: Columns, labels: Sequence[bool]) -> list[Row]:
     found: list[Row] = []
     for name in ["constant", *columns]:
         k = 0 if name == "constant" else kept.index(name) + 1 if name in kept else None
-        known = k is not None and errors is not None
-        b, e = (beta[k], errors[k]) if known else (None, None)
-        p = math.erfc(abs(b / e) / math.sqrt(2)) if known and e else None
-        found.append({"term": name, "beta": b, "error": e, "p": p})
+        row: Row = dict.fromkeys(("beta", "error", "p"))
+        if k is not None and errors is not None:
+            row = {"beta": beta[k], "error": errors[k], "p": math.erfc(abs(beta[k] / errors[k]) / math.sqrt(2))}
+        found.append({"term": name, **row})
     return found
 
 
