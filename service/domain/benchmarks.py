@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import Field, ValidationError, model_validator
 
-from service.domain.tasks import LABELS, Facet, Name, Sha256, Strict, TaskManifest, canonical_digest
+from service.domain.tasks import LABELS, Facet, FacetName, Name, Sha256, Strict, TaskManifest, canonical_digest
 
 MAX_ITEMS = 20_000
 MAX_PROBLEMS = 100
@@ -82,8 +82,8 @@ class Policies(Strict):
 class Grouping(Strict):
     """Columns of a table by a facet of the tasks (NEEDS A16)."""
 
-    name: Name
-    facet: Annotated[str, Field(min_length=1, max_length=64)]
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/@-]{0,127}$")]
+    facet: FacetName
     merges: dict[str, list[str]] = Field(default_factory=dict[str, list[str]], max_length=64)
     """Column → values of the facet that it takes together."""
 

@@ -62,7 +62,7 @@ class ReportSettings(Strict):
     declared_costs: bool = False
     """Whether declared costs count where only measured ones do (autoflation)."""
     grouping: str | None = None
-    """Name of a grouping of the benchmark; null: its first."""
+    """Name of a grouping of the benchmark, or annotations (``name@version``); null: the benchmark's first."""
     reference_agent: str | None = None
     """Label or id: what others are compared with."""
     plans_beside: list[str] = Field(default_factory=list[str], max_length=8)

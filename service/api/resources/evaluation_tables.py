@@ -93,7 +93,8 @@ async def _write(
         table, _, format = file.rpartition(".")
         if table not in QUERIES or format not in _TYPES:
             raise NotFound("table_not_found", f"tables are {', '.join(QUERIES)}; each as csv, parquet or json")
-        scope = Scope(caller.project_id, (head.id,), controls=controls, hidden=caller.may(HIDDEN_READ))
+        laid, hidden = tuple(head.overlays), caller.may(HIDDEN_READ)
+        scope = Scope(caller.project_id, (head.id,), controls=controls, hidden=hidden, overlays=laid)
         await write(tx, table, scope, policies_of([head]), format, out)
         return format
 

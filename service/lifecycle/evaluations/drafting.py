@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
+from service.domain.annotations import overlays_of
 from service.domain.cleaning import clean_json
 from service.domain.errors import Invalid, NotFound
 from service.domain.evaluation_plans import Item, Selected, expand, select
@@ -19,11 +20,12 @@ from service.lifecycle.evaluations.problems import Problems
 from service.lifecycle.evaluations.replaying import check_drivers, same_tasks, whole_spec
 from service.lifecycle.evaluations.warning import look_around
 from service.lifecycle.image_choice import ChosenImages
-from service.store import grading_plans
+from service.store import grading_plans, overlays
 from service.store.blobs import BlobStore
 from service.store.catalogue import storable
 from service.store.database import Tx
 from service.store.evaluations import evaluations, items, members
+from service.store.overlays import Overlay
 from service.store.rows import BenchmarkRow
 from service.store.rows_evaluations import EvaluationRow
 
@@ -40,7 +42,8 @@ async def draw_up(tx: Tx, blobs: BlobStore, project_id: str, spec: EvaluationSpe
     expanded = expand(spec.agents, spec.matrix)
     for out in expanded.useless:
         problems.warn("useless_exclusion", f"the matrix has nothing that is {dict(out)}")
-    benchmark, chosen = await _tasks(tx, project_id, spec, problems)
+    laid = await _overlays(tx, project_id, spec, problems)
+    benchmark, chosen = await _tasks(tx, project_id, spec, laid, problems)
     plan, said = await grading_plans.resolve(tx, project_id, spec.plan)
     found = await members_of(tx, project_id, spec, expanded.choices, problems)
     check_drivers(spec, found, problems)
@@ -55,6 +58,7 @@ async def draw_up(tx: Tx, blobs: BlobStore, project_id: str, spec: EvaluationSpe
         "seed": spec.seed,
         "order": spec.order,
         "replay_of": spec.replay_of,
+        "overlays": [one.described() for one in laid],
         "tasks": [{"id": i.task_id, "digest": i.digest, "key": i.key} for i in chosen],
         **described(found, templates, len(chosen)),
         "warnings": problems.warnings,
@@ -124,8 +128,17 @@ async def _check(
     return templates
 
 
+async def _overlays(tx: Tx, project_id: str, spec: EvaluationSpec, problems: Problems) -> list[Overlay]:
+    """Return the annotations whose values choose tasks; a later version of them changes nothing here."""
+    try:
+        return await overlays.named(tx, project_id, overlays_of(spec.tasks.facets))
+    except NotFound as error:
+        problems.add(error)
+        return []
+
+
 async def _tasks(
-    tx: Tx, project_id: str, spec: EvaluationSpec, problems: Problems
+    tx: Tx, project_id: str, spec: EvaluationSpec, laid: Sequence[Overlay], problems: Problems
 ) -> tuple[BenchmarkRow | None, list[Item]]:
     benchmark = None
     if spec.benchmark is None:
@@ -140,6 +153,7 @@ async def _tasks(
         there = await items.of_benchmark(tx, benchmark.id)
     if (same := await same_tasks(tx, spec, there)) is not None:
         return benchmark, same
+    there = await overlays.laid_over(tx, there, laid)
     # Hundreds of patterns over thousands of items take a while: other requests go on meanwhile.
     chosen = await asyncio.to_thread(select, there, spec.tasks, spec.seed)
     _warn_of(chosen, problems)

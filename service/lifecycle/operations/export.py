@@ -32,7 +32,9 @@ async def run(ctx: OperationContext, job: Job) -> dict[str, Any]:
     JobCancelled.
     """
     spec = ExportSpec.model_validate(job.spec)
-    found, tables = await read(ctx.db, job.project_id, spec.evaluation_ids, hidden=spec.hidden, names=[*QUERIES])
+    found, tables = await read(
+        ctx.db, job.project_id, spec.evaluation_ids, spec.settings, hidden=spec.hidden, names=[*QUERIES]
+    )
     await job.report(1, _STEPS)
     people = await ctx.in_transaction(partial(_people, project_id=job.project_id, tables=tables))
     shown = await asyncio.to_thread(profiled, tables, spec, people)

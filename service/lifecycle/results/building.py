@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from service.domain.benchmarks import Policies
+from service.domain.annotations import overlays_in, overlays_of
+from service.domain.benchmarks import Grouping, Policies
 from service.domain.errors import Conflict, Invalid, NotFound
 from service.domain.leaderboards import Leaderboard
 from service.domain.reports import Report, ReportHeader, ReportKind, ReportSettings
@@ -13,6 +14,7 @@ from service.lifecycle.results.gathering import gather
 from service.reporting.frames import Tables
 from service.reporting.reports.leaderboard import jobbench_leaderboard
 from service.reporting.reports.registry import build
+from service.store import overlays
 from service.store.database import Database, Tx
 from service.store.result_tables.reading import QUERIES
 from service.store.result_tables.scope import EvaluationHead, Scope, heads
@@ -48,7 +50,7 @@ async def build_report(
 
     Raises NotFound, Conflict ``evaluation_not_started``, Invalid (settings that do not fit), TooLarge ``too_many_rows``.
     """
-    found, tables = await read(db, project_id, evaluation_ids)
+    found, tables = await read(db, project_id, evaluation_ids, settings)
     return await report_of(found, tables, kind, settings)
 
 
@@ -56,7 +58,7 @@ async def compare(db: Database, project_id: str, evaluation_ids: Sequence[str], 
     """Return the second evaluation beside the first. Raises as :func:`build_report`, Invalid ``two_evaluations``."""
     if len(evaluation_ids) != 2 or len(set(evaluation_ids)) != 2:
         raise Invalid("two_evaluations", "a comparison is of two evaluations")
-    found, tables = await read(db, project_id, evaluation_ids)
+    found, tables = await read(db, project_id, evaluation_ids, settings)
     return await report_of(found, tables, COMPARISON, settings)
 
 
@@ -64,7 +66,7 @@ async def leaderboard(
     db: Database, project_id: str, evaluation_ids: Sequence[str], settings: ReportSettings
 ) -> Leaderboard:
     """Return the agents' rows in the layout of JobBench's site. Raises as :func:`build_report`."""
-    found, tables = await read(db, project_id, evaluation_ids)
+    found, tables = await read(db, project_id, evaluation_ids, settings)
     return await asyncio.to_thread(jobbench_leaderboard, tables, header_of(found, tables, settings), settings)
 
 
@@ -80,14 +82,23 @@ async def read(
     db: Database,
     project_id: str,
     evaluation_ids: Sequence[str],
+    settings: ReportSettings,
     *,
     hidden: bool = False,
     names: Sequence[str] = READ,
 ) -> tuple[list[EvaluationHead], Tables]:
-    """Return the evaluations with their tables, all of one moment. ``hidden``: with what quotes hidden assets."""
+    """Return the evaluations with their tables, all of one moment. ``hidden``: with what quotes hidden assets.
+
+    Facets of annotations are those that the evaluations chose by or that the settings name: no later ones.
+    Raises also NotFound ``overlay_not_found``.
+    """
     async with db.snapshot() as tx:
         found = await evaluations_of(tx, project_id, evaluation_ids)
-        scope = Scope(project_id, tuple(head.id for head in found), hidden=hidden)
+        named = [
+            one.name for one in await overlays.named(tx, project_id, overlays_in(settings.model_dump(mode="json")))
+        ]
+        laid = tuple(sorted({*named, *(name for head in found for name in head.overlays)}))
+        scope = Scope(project_id, tuple(head.id for head in found), hidden=hidden, overlays=laid)
         return found, await gather(tx, names, scope, policies_of(found))
 
 
@@ -101,6 +112,8 @@ def header_of(found: Sequence[EvaluationHead], tables: Tables, settings: ReportS
     first = found[0]
     names = [f"{head.benchmark.name}@{head.benchmark.version}" for head in found if head.benchmark is not None]
     notices = dict.fromkeys(head.benchmark.notice for head in found if head.benchmark is not None)
+    own = [] if first.benchmark is None else first.benchmark.groupings
+    laid = [Grouping(name=name, facet=name) for name in overlays_of([settings.grouping or ""])]
     return ReportHeader(
         title=" · ".join(dict.fromkeys(head.name for head in found)),
         benchmark=", ".join(dict.fromkeys(names)) or None,
@@ -113,6 +126,6 @@ def header_of(found: Sequence[EvaluationHead], tables: Tables, settings: ReportS
         runs=tables["runs"].height,
         revision=first.revision if len(found) == 1 else None,
         seed=first.seed,
-        groupings=[] if first.benchmark is None else first.benchmark.groupings,
+        groupings=[*own, *laid],
         settings=settings,
     )

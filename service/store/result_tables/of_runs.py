@@ -5,6 +5,7 @@ from typing import Any
 from sqlalchemy import Boolean, Date, Select, and_, case, cast, func, or_, select
 from sqlalchemy.dialects.postgresql import distinct_on
 
+from service.store.overlays import facets_with
 from service.store.result_tables.columns import json_text, list_text, number, untyped
 from service.store.result_tables.scope import Scope, scoped_runs
 from service.store.tables import agents, attempts, runs, scaffolds, tasks
@@ -121,7 +122,7 @@ def tasks_query(scope: Scope) -> Select[Any]:
     return untyped(
         select(
             c.id.label("task_id"), c.name, c.digest, item.c.item_key, item.c.status, item.c.check,
-            json_text(func.coalesce(c.manifest["facets"], func.jsonb_build_object())).label("facets"),
+            json_text(facets_with(scope.overlays)).label("facets"),
             number(price["usd"].astext).label("price_usd"), price["basis"].astext.label("price_basis"),
             number(c.manifest["human_time_s"].astext).label("human_time_s"),
         )

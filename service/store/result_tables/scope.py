@@ -31,6 +31,8 @@ class Scope:
     """Altered-work controls and runs of preflights are among them."""
     hidden: bool = False
     """What quotes hidden assets is shown."""
+    overlays: tuple[str, ...] = ()
+    """Annotations, ``name@version``, whose values are among the tasks' facets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,11 @@ class EvaluationHead:
     benchmark_id: str | None
     benchmark: BenchmarkHead | None
     """Null: tasks without one."""
+
+    @property
+    def overlays(self) -> list[str]:
+        """Return the annotations that its tasks were chosen by, ``name@version``."""
+        return [str(one["name"]) for one in self.resolved.get("overlays", ())]
 
 
 def scoped_runs(scope: Scope) -> Select[Any]:
