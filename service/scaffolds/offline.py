@@ -38,7 +38,7 @@ def _with_digests(folder: Path, body: Any) -> Any:
     Raises OSError.
     """
     if not isinstance(body, dict):
-        return cast("Any", body)
+        return body
     given = cast("dict[str, Any]", body)
     files = given.get("files")
     if not isinstance(files, list):
