@@ -29,6 +29,7 @@ from service.lifecycle.agent_phase import Phase, inspect
 from service.lifecycle.context import Context
 from service.lifecycle.drivers import follow
 from service.lifecycle.failure import fail_attempt
+from service.lifecycle.forgiving import forgiven_s, watch_waiting
 from service.lifecycle.gate_watch import provider_failed, watch_gate, watch_silence
 from service.lifecycle.keeping import freeze, kept
 from service.lifecycle.model_access import needs_gateway, open_gateway
@@ -99,6 +100,7 @@ async def _first_ending(phase: Phase) -> _Ending:
         watch_gate(ctx, phase.attempt),
         _death(phase),
         watch_pauses(phase, deadline),
+        watch_waiting(phase, deadline),
     )
     del others  # the evidence asks gateway and engine itself
     ending = _Ending(deadline=timed_out is not None, disk=full is not None, silent=silent is not None)
@@ -163,7 +165,7 @@ async def _evidence(phase: Phase, ending: _Ending) -> Evidence:
 
 def _too_late(phase: Phase, exited: Exited) -> bool:
     """Tell whether this exit came after the deadline while no worker watched: then the deadline is the cause."""
-    waited = exited.waited_for_host_s
+    waited = forgiven_s(phase, exited.waited_for_host_s)
     return phase.work.seconds_left <= 0 and exited.report.wall_s - waited > phase.work.run.limits.wall_clock_s
 
 

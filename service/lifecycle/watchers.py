@@ -18,7 +18,7 @@ from service.store.rows import AttemptRow, RunRow
 
 
 class Deadline:
-    """A point on the event loop's monotonic clock that can only come nearer, but for the pauses of a person's run."""
+    """A point on the event loop's monotonic clock that can only come nearer, but for a person's pauses and what a program waited."""
 
     def __init__(self, seconds: float) -> None:
         self._loop = asyncio.get_running_loop()

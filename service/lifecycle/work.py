@@ -31,6 +31,8 @@ class Work:
     environment: str
     """As the host's engine calls it; so is the kit."""
     kit: str | None
+    absent_s: float = 0.0
+    """Since anything was written of the run, by the database's clock: after a loss, how long nobody of ours was there."""
 
     @property
     def scaffold(self) -> Scaffold:
@@ -68,7 +70,8 @@ async def _read(tx: Tx, attempt: AttemptRow, known: dict[tuple[str, str], Parts]
     granted = await run_models.granted_models(tx, run.project_id, names) if names else []
     environment = await host_name(tx, run.environment)
     kit = None if run.kit is None else await host_name(tx, run.kit)
-    return Work(run, *parts, granted, max(0.0, since), left, environment, kit)
+    absent = max(0.0, (now - run.updated_at).total_seconds())
+    return Work(run, *parts, granted, max(0.0, since), left, environment, kit, absent)
 
 
 async def _parts(tx: Tx, run: RunRow) -> Parts:

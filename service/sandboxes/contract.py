@@ -293,6 +293,11 @@ class Sandbox(ABC):
         """
 
     @abstractmethod
+    async def waited_for_host_s(self) -> float:
+        """Wait until ``output`` flows; return how long the program has stood still, in all, because its output was not
+        taken. The launcher's word."""
+
+    @abstractmethod
     async def ack(self, stream: str, offset: int) -> None:
         """All bytes of ``stream`` before ``offset`` are stored durably."""
 

@@ -42,6 +42,8 @@ class MemoryProgram:
         self.exited: ExitReport | None = None
         self.ended = False
         self.lost: str | None = None
+        self.waited_s = 0.0
+        """As a launcher would tell it; nothing here measures it."""
         self._changed = asyncio.Condition()
         self._process: LocalProcess | None = None
         self._task = asyncio.create_task(self._run())
@@ -59,7 +61,7 @@ class MemoryProgram:
             if self.lost is not None:
                 raise LauncherLost("launcher_lost", self.lost)
             if self.exited is not None and self.ended and all(at[n] == k.end for n, k in self.streams.items()):
-                yield Exited(self.exited, totals={n: k.end for n, k in self.streams.items()})
+                yield Exited(self.exited, self.waited_s, {n: k.end for n, k in self.streams.items()})
                 return
             async with self._changed:
                 await self._changed.wait_for(lambda: self._news(at))

@@ -112,6 +112,10 @@ class MemorySandbox(Sandbox):
         async for item in program.frames():
             yield item
 
+    async def waited_for_host_s(self) -> float:
+        program = self._alive().program
+        return 0.0 if program is None else program.waited_s
+
     async def ack(self, stream: str, offset: int) -> None:
         program = self._alive().program
         if program is not None:

@@ -50,6 +50,8 @@ BYTES_PER_S = 4 << 20
 EXEC_SLACK_S = 30.0
 FOLLOW = 2
 """Flag of a tool call whose output is wanted as it comes."""
+TELL_WAITED = 1
+"""Flag of a wish for output: the answer also says how long the program has waited for us. Earlier launchers ignore it."""
 MAX_EXECS = 32
 """Tool calls sent at a time; the launcher runs as many. Further ones wait here, their time-out not running."""
 
@@ -84,6 +86,8 @@ class LauncherLink:
         self._lost: str | None = None
         self._numbers = itertools.count(1)
         self._acknowledged: dict[str, int] = dict.fromkeys(STREAMS, 0)
+        self._waited_s = 0.0
+        self._resumed = asyncio.Event()
         self._feed: OutputFeed | None = None
         self._uploading = asyncio.Lock()
         self._execs = asyncio.Semaphore(MAX_EXECS)
@@ -214,7 +218,7 @@ class LauncherLink:
         A new link knows no offsets: it begins where the launcher last heard an acknowledgement, or at what ``ack`` was
         told before.
         """
-        feed = self._feed = OutputFeed(self._acknowledged)
+        feed = self._feed = OutputFeed(self._acknowledged, self._flows)
         peer: Peer | None = None
         try:
             while self._feed is feed:
@@ -236,8 +240,17 @@ class LauncherLink:
         peer, number = await self._connected(), next(self._numbers)
         feed.subscribe(number)
         offsets = pack(*[b"%d" % self._acknowledged[name] for name in STREAMS])
-        peer.post(Kind.RESUME, number=number, body=offsets)
+        peer.post(Kind.RESUME, flag=TELL_WAITED, number=number, body=offsets)
         return peer
+
+    def _flows(self, waited_s: float) -> None:
+        self._waited_s = waited_s
+        self._resumed.set()
+
+    async def waited_for_host_s(self) -> float:
+        """See Sandbox.waited_for_host_s."""
+        await self._resumed.wait()
+        return self._waited_s
 
     async def ack(self, stream: str, offset: int) -> None:
         """Everything of ``stream`` before ``offset`` is stored. Sent again with the next connection if there is none."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 
 from service.domain.run_states import ExitReport
 from service.sandboxes.contract import STREAMS, ExecResult, Exited, Frame, OnOutput
@@ -43,7 +44,9 @@ class OutputTail:
 class OutputFeed:
     """Bounded by the launcher's ring: whoever sends more than it may without an acknowledgement is cut off."""
 
-    def __init__(self, acknowledged: dict[str, int]) -> None:
+    def __init__(self, acknowledged: dict[str, int], on_resumed: Callable[[float], None] = lambda _: None) -> None:
+        """``on_resumed`` is told for how many seconds the program has waited for us, whenever output flows again."""
+        self._on_resumed = on_resumed
         self._next = [acknowledged[name] for name in STREAMS]
         self._items: deque[Frame | Exited] = deque()
         self._waiting_bytes = 0
@@ -74,10 +77,12 @@ class OutputFeed:
         """Take a message of the connection. Raises Violation."""
         if message.kind == Kind.RESUMED and message.number == self._request:
             bases = [natural(field) for field in unpack(message.body)]
-            if len(bases) != len(STREAMS):
+            if len(bases) not in (len(STREAMS), len(STREAMS) + 1):  # earlier launchers do not tell of waits
                 raise Violation("not the streams we know")
+            waited_us = bases.pop() if len(bases) > len(STREAMS) else 0
             self._next = [max(base, known) for base, known in zip(bases, self._next, strict=True)]
             self._flowing = True
+            self._on_resumed(waited_us / 1e6)
         elif not self._flowing:
             return  # sent before our request was seen; it comes again
         elif message.kind == Kind.OUTPUT:

@@ -104,6 +104,9 @@ class DockerSandbox(Sandbox):
     async def signal(self, number: int) -> bool:
         return await self.link.signal(number)
 
+    async def waited_for_host_s(self) -> float:
+        return await self.link.waited_for_host_s()
+
     def output(self) -> AsyncIterator[Frame | Exited]:
         return self.link.output()
 

@@ -1,8 +1,10 @@
 """A worker dies at each point; the next one goes on: nothing lost, nothing doubled (fault 111)."""
 
+import asyncio
 from dataclasses import dataclass, field
 
 import pytest
+from sqlalchemy import text
 
 from service.domain.errors import FenceLost
 from service.domain.run_states import AttemptState, EndedBecause, Outcome
@@ -13,7 +15,7 @@ from service.lifecycle.provision import provision
 from service.lifecycle.queue import claim
 from service.store import attempts, grading_jobs
 from service.store.rows import AttemptRow
-from tests.integration.lifecycle.stage import RIGHT, Stage
+from tests.integration.lifecycle.stage import RIGHT, Stage, until
 
 LINES = 300
 CODE = f"""
@@ -106,3 +108,58 @@ async def test_a_grading_survives_its_grader(stage: Stage, point: str) -> None:
     row = await stage.row(run.id)
     assert (row.outcome, row.score) == (Outcome.GRADED, 2.0)
     assert len(await stage.events(run.id, "verdict")) == 1
+
+
+WAITS = f"""
+import json, os, time
+print("there", flush=True)
+while not os.path.exists("go"): time.sleep(0.02)
+json.dump({RIGHT!r}, open("output/answers.json", "w"))
+"""
+_PASSED = """UPDATE attempts SET started_at = started_at - make_interval(secs => :by),
+    deadline_at = deadline_at - make_interval(secs => :by) WHERE run_id = :id"""
+_AWAY = "UPDATE runs SET updated_at = updated_at - make_interval(secs => :by) WHERE id = :id"
+
+
+async def left_alone(stage: Stage, *, away_s: float, waited_s: float) -> str:
+    """Return a run whose worker died, whose deadline passed 60 s ago and whose program says that it waited for us."""
+    run = await stage.submit(await stage.task(), await stage.agent(code=WAITS))
+    with pytest.raises(Died):
+        await claim_and_step(stage, stage.context(crash=DieAt(point="drive.streaming")))
+    (inside,) = stage.machine.sandboxes.values()
+    assert inside.program is not None
+    inside.program.waited_s = waited_s
+    async with stage.db.transaction() as tx:
+        await tx.execute(text(_PASSED), {"id": run.id, "by": run.limits.wall_clock_s + 60})
+        await tx.execute(text(_AWAY), {"id": run.id, "by": away_s})
+    return run.id
+
+
+@pytest.mark.parametrize(
+    ("waited_s", "moved_s"), [(80.0, 80.0), (1e6, 90.0)], ids=["as much", "no more than we were away"]
+)
+async def test_a_program_that_waited_for_us_gets_that_time_back(stage: Stage, waited_s: float, moved_s: float) -> None:
+    run_id = await left_alone(stage, away_s=90, waited_s=waited_s)
+    (before,) = await stage.attempts(run_id)
+    going = asyncio.create_task(stage.steps(stage.context(), await take_over(stage)))
+    await until(lambda: stage.has_event(run_id, "note"))
+    (note,) = await stage.events(run_id, "note")
+    assert moved_s <= note.payload["moved_s"] < moved_s + 20
+    (after,) = await stage.attempts(run_id)
+    assert before.deadline_at is not None
+    assert after.deadline_at is not None
+    assert moved_s - 1 < (after.deadline_at - before.deadline_at).total_seconds() < moved_s + 20
+    (inside,) = stage.machine.sandboxes.values()
+    (inside.root / "workspace" / "go").touch()
+    await going
+    assert (await stage.row(run_id)).ended_because is EndedBecause.COMPLETED
+
+
+@pytest.mark.parametrize(
+    ("away_s", "waited_s"), [(0.0, 1e6), (90.0, 0.0), (90.0, 20.0)], ids=["there", "none", "too little"]
+)
+async def test_others_are_late(stage: Stage, away_s: float, waited_s: float) -> None:
+    run_id = await left_alone(stage, away_s=away_s, waited_s=waited_s)
+    await stage.steps(stage.context(), await take_over(stage))
+    assert (await stage.row(run_id)).ended_because is EndedBecause.WALL_CLOCK
+    assert await stage.events(run_id, "note") == []

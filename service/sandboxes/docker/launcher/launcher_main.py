@@ -137,7 +137,7 @@ class Launcher(Hub):
         elif kind == wire.START:
             self._answer(request, pack(b"ok", self._start(fields)))
         elif kind == wire.RESUME:
-            self._resume(channel, request, [int(field) for field in fields])
+            self._resume(channel, request, [int(field) for field in fields], waited=bool(flag & 1))
         elif kind == wire.COMMIT:
             channel.files.commit()
             self._answer(request, pack(b"ok"))
@@ -168,8 +168,8 @@ class Launcher(Hub):
         self.program = Program(self.loop, Command(fields[1:], self.inherited), int(fields[0]) / 1000)
         return b"started"
 
-    def _resume(self, channel: Channel, request: int, acknowledged: list[int]) -> None:
-        """Send output from the last acknowledged byte on, and the exit (again)."""
+    def _resume(self, channel: Channel, request: int, acknowledged: list[int], *, waited: bool) -> None:
+        """Send output from the last acknowledged byte on, and the exit (again); say how long the program has waited."""
         bases = [0, 0]
         if self.program is not None:
             for stream, offset in enumerate(acknowledged):
@@ -177,7 +177,8 @@ class Launcher(Hub):
             self.program.rewind()
             bases = self.program.base
         channel.subscribed, channel.exit_sent = True, False
-        channel.send(wire.RESUMED, request, pack(*[number(base) for base in bases]))
+        waits = [number(self.program.waited_s * 1e6 if self.program else 0)] if waited else []
+        channel.send(wire.RESUMED, request, pack(*[number(base) for base in bases], *waits))
 
 
 def make_undumpable() -> bool:

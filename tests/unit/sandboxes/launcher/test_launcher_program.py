@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from service.sandboxes.contract import Command, Frame, LauncherLost
+from service.sandboxes.contract import Command, Exited, Frame, LauncherLost
+from service.sandboxes.docker.link import LauncherLink
 from tests.unit.sandboxes.launcher.rig import PATH, Rig, is_dead, run_to_end, until
 
 
@@ -179,6 +180,36 @@ async def link_rest(rig: Rig) -> int:
         else:
             assert 0.4 < item.waited_for_host_s < 5
     return total
+
+
+async def test_the_deadline_moves_by_the_wait_and_the_next_link_is_told_of_it(rig: Rig) -> None:
+    link = await rig.up()
+    waits = "head -c 6000000 /dev/zero; touch written; sleep 1.5; touch rested; sleep 60"
+    await link.start(rig.shell(waits, deadline_s=3.0))
+    output, received = link.output(), 0
+    while received < 4 << 20:
+        item = await anext(output)
+        assert isinstance(item, Frame)
+        received += len(item.data)
+    assert await link.waited_for_host_s() == 0
+    await asyncio.sleep(2.5)  # nobody takes anything: without the wait it would end before it has rested
+    await output.aclose()
+    await link.close()
+    successor = await rig.link()
+    await successor.ack("stdout", received)
+    reading = asyncio.create_task(to_exit(successor))
+    assert 2.0 < await successor.waited_for_host_s() < 30
+    exited = await asyncio.wait_for(reading, 40)
+    assert (rig.workspace / "rested").exists()
+    assert exited.deadline_hit  # and it comes all the same
+
+
+async def to_exit(link: LauncherLink) -> Exited:
+    async for item in link.output():
+        if isinstance(item, Exited):
+            return item
+        await link.ack(item.stream, item.offset + len(item.data))
+    raise AssertionError("no exit")
 
 
 async def test_a_program_that_only_computes_waits_for_nobody(rig: Rig) -> None:
