@@ -38,7 +38,16 @@ async def test_successes_and_rejections_of_the_runs_own_plan(tenant: Tenant) -> 
     assert await _drawn(tenant, verdict="rejected") == sorted([low, zero])
     assert await _drawn(tenant) == sorted([full, half, low, zero, none])
     assert await _drawn(tenant, where={"ids": [low, none]}) == sorted([low, none])
-    assert await _drawn(tenant, 422, where={"evaluation_id": ["eval_other"]}) == []
+
+
+async def test_only_an_evaluations_own_runs(tenant: Tenant) -> None:
+    mine, _ = await _runs(tenant, [4.0, 4.0])
+    run = await tenant.get(f"/v1/runs/{mine}")
+    said = {"name": "week", "task_ids": [run["task"]["id"]], "agents": [{"agent": run["agent"]["id"]}]}
+    made = await tenant.post("/v1/evaluations", said)
+    async with tenant.state.db.transaction() as tx:
+        await tx.execute(text("UPDATE runs SET evaluation_id = :e WHERE id = :r"), {"e": made["id"], "r": mine})
+    assert await _drawn(tenant, where={"evaluation_id": [made["id"]]}) == [mine]
 
 
 async def test_verdicts_of_another_plan_are_those_of_its_newest_round(tenant: Tenant) -> None:

@@ -39,7 +39,7 @@ def runaway(lead: Lead) -> None:
     lead.provider.add(office.worker(for_ever=True))
     lead.tell("eval", "set", lead.evaluation, "concurrency.agents.worker=1")
     lead.until("the worker looks about", lambda: asked(lead) > 6)
-    (run,) = [one for one in lead.matrix()["slowest"] if one["agent"] == "worker"]
+    (run,) = lead.until("it is among the slowest", lambda: slow(lead))
     assert run["phase"] == "running", run
     lead.tell("eval", "hold", lead.evaluation, "-a", "worker", "--reason", "it never ends")
     lead.tell("runs", "stop", run["run_id"], "--mode", "collect")
@@ -48,6 +48,10 @@ def runaway(lead: Lead) -> None:
     lead.stopped = ended.id
     lead.provider.add(office.worker())
     lead.tell("eval", "release", lead.evaluation, "-a", "worker")
+
+
+def slow(lead: Lead) -> list[dict[str, Any]]:
+    return [one for one in lead.matrix()["slowest"] if one["agent"] == "worker"]
 
 
 def asked(lead: Lead) -> int:
@@ -74,7 +78,9 @@ def outage(lead: Lead, seconds: float, *, patience: bool) -> None:
     lead.tell("eval", "watch", lead.evaluation)
     runs = lead.runs()
     assert (len(runs), {run.outcome for run in runs}) == (RUNS, {"graded"})
-    assert max(run.attempt for run in runs) == (2 if patience else 1), Counter(run.attempt for run in runs)
+    attempts = Counter(run.attempt for run in runs)
+    assert max(attempts) <= 2, attempts
+    assert not patience or attempts[2], attempts
     for label in AGENTS:
         whole = [run for run in lead.of(label) if run.ended_because != "scaffold_error"]
         assert {run.verdict.fraction for run in whole} == {SCORES[label]}, label
@@ -83,7 +89,7 @@ def outage(lead: Lead, seconds: float, *, patience: bool) -> None:
 def mended(lead: Lead) -> None:
     """What the drafter failed at is made again; the failed runs stay visible and count no more."""
     failed = [run for run in lead.of("drafter") if run.ended_because == "scaffold_error"]
-    assert 5 <= len(failed) <= 6, [run.ended_because for run in lead.of("drafter")]
+    assert 5 <= len(failed) < TASKS * SAMPLES, [run.ended_because for run in lead.of("drafter")]
     assert {run.verdict.fraction for run in failed} == {0.0}
     lead.tell("eval", "retry", lead.evaluation, "--because", "scaffold_error", "--json")
     lead.redone += len(failed)
