@@ -6,6 +6,7 @@ from typing import Annotated, Generic, TypeVar
 from urllib.parse import urlencode
 
 from fastapi import Depends, Query, Request
+from pydantic import ConfigDict, Field
 
 from service.api.auth import TICKET
 from service.api.rendering import View
@@ -18,11 +19,12 @@ _NOT_MARKED = frozenset({"cursor", "limit", "total", "fields", TICKET})
 
 
 class ListOf(View, Generic[T]):
+    # For texts below fields pydantic looks through all modules for each kind of list: half a second of every start.
+    model_config = ConfigDict(use_attribute_docstrings=False)
+
     data: list[T]
-    next: str | None
-    """Relative URL of the next page; null at the end."""
-    total: int | None = None
-    """Only when asked for."""
+    next: str | None = Field(description="Relative URL of the next page; null at the end.")
+    total: int | None = Field(default=None, description="Only when asked for.")
 
 
 def _mark(request: Request) -> str:
