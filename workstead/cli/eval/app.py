@@ -7,7 +7,9 @@ from typer.core import TyperGroup
 
 from workstead.cli.eval.begin import benchmark, plan, run_file, start
 from workstead.cli.eval.control import add_agent, hold, invalidate, release, resume, retry, set_, stop
+from workstead.cli.eval.drawn import leaderboard, plot, series
 from workstead.cli.eval.looking import list_, log, matrix, show, watch
+from workstead.cli.eval.replaying import replay
 from workstead.cli.eval.results import compare, export, report, tables
 
 DEFAULT = "benchmark"
@@ -54,5 +56,9 @@ for name, command in (
     ("tables", tables),
     ("export", export),
     ("compare", compare),
+    ("leaderboard", leaderboard),
+    ("plot", plot),
+    ("series", series),
+    ("replay", replay),
 ):
     eval_app.command(name)(command)
