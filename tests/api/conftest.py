@@ -7,13 +7,13 @@ import httpx
 import pytest
 import structlog
 
-from service.api.app import create_app
 from service.api.state import ApiConfig, ApiState
 from service.store.blobs import BlobStore
 from service.store.database import Database
 from service.store.notifications import Notifications
 from service.store.secret_box import SecretBox
 from service.supervisor.postgres import EmbeddedPostgres
+from tests.api.apps import app_of
 from tests.api.helpers import BASE, Tenant, make_tenant, served
 from tests.fixtures.postgres import database_template, new_database, postgres_server
 
@@ -46,19 +46,19 @@ async def state(shared_url: str, tmp_path: Path) -> AsyncIterator[ApiState]:
 @pytest.fixture
 async def tenant(state: ApiState) -> AsyncIterator[Tenant]:
     """A project with a token of all scopes, and a client that uses it."""
-    async with make_tenant(state, create_app(state), "alpha") as one:
+    async with make_tenant(state, app_of(state), "alpha") as one:
         yield one
 
 
 @pytest.fixture
 async def other(state: ApiState) -> AsyncIterator[Tenant]:
-    async with make_tenant(state, create_app(state), "beta") as one:
+    async with make_tenant(state, app_of(state), "beta") as one:
         yield one
 
 
 @pytest.fixture
 async def anonymous(state: ApiState) -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.ASGITransport(create_app(state), raise_app_exceptions=False)
+    transport = httpx.ASGITransport(app_of(state), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
         yield client
 
@@ -66,5 +66,5 @@ async def anonymous(state: ApiState) -> AsyncIterator[httpx.AsyncClient]:
 @pytest.fixture
 async def url(state: ApiState) -> AsyncIterator[str]:
     """Base URL of the API served by uvicorn on a free port: for what a real connection shows only."""
-    async with served(create_app(state)) as base:
+    async with served(app_of(state)) as base:
         yield base

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from service.api.app import create_app
+from tests.api.apps import app_of
 from tests.api.helpers import BASE, Tenant, file_entry
 
 BRIEF = "Write a report on the harbour."
@@ -80,7 +80,7 @@ class Rater:
 async def joined(one: Tenant, campaign: str, *specs: dict[str, Any]) -> AsyncGenerator[list[Rater]]:
     """Add raters by their specs and let each join by its invitation."""
     added = await one.post(f"/v1/campaigns/{campaign}/raters", {"raters": list(specs)})
-    app = create_app(one.state)
+    app = app_of(one.state)
     found: list[Rater] = []
     try:
         for rater in added["data"]:

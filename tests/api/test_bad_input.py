@@ -10,7 +10,7 @@ import pytest
 import structlog
 
 from service.api import edge, server
-from service.api.app import create_app
+from tests.api.apps import app_of
 from tests.api.helpers import BASE, Tenant
 
 PROBLEM = "application/problem+json"
@@ -142,7 +142,7 @@ async def test_health_and_metrics(anonymous: httpx.AsyncClient) -> None:
 
 async def test_cors_is_for_named_origins_and_without_cookies(tenant: Tenant) -> None:
     tenant.state.config = replace(tenant.state.config, cors_origins=("https://app.test",))
-    transport = httpx.ASGITransport(create_app(tenant.state))
+    transport = httpx.ASGITransport(app_of(tenant.state))
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
         answer = await client.get("/v1/me", headers={"Origin": "https://app.test"} | tenant.bearer)
         assert answer.headers["access-control-allow-origin"] == "https://app.test"

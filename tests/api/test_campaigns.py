@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from service.api.app import create_app
 from service.domain.run_states import Phase
 from service.domain.tasks import GraderSpec
 from service.store import gradings, runs
 from service.store.campaigns import assignments
+from tests.api.apps import app_of
 from tests.api.helpers import Tenant, file_entry
 from tests.api.raters import PANEL, RULES, browser, commissioned, delivered, joined, panel, people
 
@@ -129,7 +129,7 @@ async def test_an_invitation_works_once_and_a_new_one_ends_the_old(tenant: Tenan
     added = (await tenant.post(path, {"raters": people(1)}))["data"][0]
     assert added["link"] == f"/rate#{added['code']}"
     assert added["code"] not in (await tenant.client.get(path)).text
-    async with browser(create_app(tenant.state)) as first, browser(create_app(tenant.state)) as second:
+    async with browser(app_of(tenant.state)) as first, browser(app_of(tenant.state)) as second:
         answer = await first.post("/rate/session", json={"code": added["code"]})
         assert answer.status_code == 204
         cookie = answer.headers["set-cookie"]
@@ -150,7 +150,7 @@ async def test_an_old_invitation_is_over(tenant: Tenant) -> None:
     async with tenant.state.db.transaction() as tx:
         past = text("UPDATE raters SET invitation_expires_at = now() - interval '1 s' WHERE id = :id")
         await tx.execute(past, {"id": added["id"]})
-    async with browser(create_app(tenant.state)) as one:
+    async with browser(app_of(tenant.state)) as one:
         assert (await one.post("/rate/session", json={"code": added["code"]})).status_code == 401
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from service.api.app import create_app
 from service.api.state import ApiState
 from service.store import attempts, hosts, projects, tokens
 from service.store.rows import AttemptRow, HostRow
+from tests.api.apps import app_of
 from tests.api.helpers import BASE, Tenant
 
 GIB = 1 << 30
@@ -35,7 +35,7 @@ async def operator(state: ApiState) -> AsyncIterator[Tenant]:
     async with state.db.transaction() as tx:
         project = await projects.get_default(tx)
         _, secret = await tokens.mint(tx, project.id, ["admin"])
-    transport = httpx.ASGITransport(create_app(state), raise_app_exceptions=False)
+    transport = httpx.ASGITransport(app_of(state), raise_app_exceptions=False)
     headers = {"Authorization": f"Bearer {secret}"}
     async with httpx.AsyncClient(transport=transport, base_url=BASE, headers=headers) as client:
         yield Tenant(state, project.id, client, secret)

@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from service.api.app import create_app
 from service.api.auth import page_caller
 from service.api.state import ApiState
 from service.dashboard.app import install
 from service.dashboard.visitor import Dashboard
 from service.domain.run_states import Phase
 from service.store import runs
+from tests.api.apps import app_of
 from tests.api.helpers import BASE, Tenant, file_entry
 from tests.api.test_votes import judged
 
@@ -20,7 +20,7 @@ HERE = {"Origin": BASE}
 
 @pytest.fixture
 async def pages(state: ApiState) -> AsyncIterator[httpx.AsyncClient]:
-    app = create_app(state)
+    app = app_of(state)
     install(app, Dashboard(state.db, page_caller))
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:

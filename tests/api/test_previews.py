@@ -6,10 +6,10 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from service.api.app import create_app
 from service.api.state import ApiConfig, ApiState
 from service.store import previews
 from service.store.previews import Tree
+from tests.api.apps import app_of
 from tests.api.helpers import BASE, Tenant, file_entry
 
 FILES = {
@@ -133,7 +133,7 @@ async def test_every_answer_is_in_a_sandbox(tenant: Tenant, anonymous: httpx.Asy
 async def test_an_origin_of_their_own_has_them_and_nothing_else(tenant: Tenant, state: ApiState) -> None:
     theirs = "http://previews.test:8040"
     config = ApiConfig(public_url=BASE, preview_origin=theirs)
-    app = create_app(ApiState(state.db, state.notifications, state.blobs, config, secrets=state.secrets))
+    app = app_of(ApiState(state.db, state.notifications, state.blobs, config, secrets=state.secrets))
     capability = await granted(tenant, Tree(tenant.project_id, "deliverable", await delivered(tenant)))
     path = f"/preview/{capability}/output/game/index.html"
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)

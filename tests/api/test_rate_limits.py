@@ -6,9 +6,9 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from service.api.app import create_app
 from service.api.rate_limits import Rates
 from service.api.state import ApiState
+from tests.api.apps import app_of
 from tests.api.helpers import BASE, Tenant, make_tenant
 
 LIMITED = "urn:workstead:problem:rate_limited"
@@ -19,7 +19,7 @@ SLOW = Rates(read_per_s=0.01, read_burst=5, write_per_s=0.01, write_burst=3, fai
 async def narrow(state: ApiState) -> AsyncIterator[Tenant]:
     """A tenant of an API with hardly any calls."""
     own = replace(state, config=replace(state.config, rates=SLOW))
-    async with make_tenant(own, create_app(own), "narrow") as one:
+    async with make_tenant(own, app_of(own), "narrow") as one:
         yield one
 
 
@@ -67,7 +67,7 @@ async def test_uploads_have_a_wider_class(narrow: Tenant) -> None:
 async def test_an_address_that_fails_too_often_waits_but_known_tokens_do_not(narrow: Tenant) -> None:
     unknown = await narrow.token("runs:read")
     assert (await narrow.client.get("/v1/me")).status_code == 200
-    transport = httpx.ASGITransport(create_app(narrow.state))
+    transport = httpx.ASGITransport(app_of(narrow.state))
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
         for _ in range(4):
             assert (await client.get("/v1/me", headers={"Authorization": "Bearer x"})).status_code == 401
@@ -90,7 +90,7 @@ async def test_failed_logins_count(narrow: Tenant) -> None:
 
 async def test_foreign_pages_may_read_the_headers(state: ApiState) -> None:
     own = replace(state, config=replace(state.config, cors_origins=("https://a.test",)))
-    async with make_tenant(own, create_app(own), "cors") as one:
+    async with make_tenant(own, app_of(own), "cors") as one:
         answer = await one.client.get("/v1/runs", headers={"Origin": "https://a.test"})
     exposed = {h.strip() for h in answer.headers["access-control-expose-headers"].split(",")}
     assert exposed >= {"ETag", "Link", "Retry-After", "RateLimit", "RateLimit-Policy"}

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from service.api.app import create_app
 from service.api.state import ApiConfig, ApiState
 from service.dashboard.app import install
 from service.domain.campaigns import CampaignSpec, RaterSpec
@@ -17,6 +16,7 @@ from service.store import probes
 from service.store.campaigns import campaigns, raters
 from service.store.rows_campaigns import CampaignRow
 from service.wiring.pages import dashboard_for
+from tests.api.apps import app_of
 from tests.api.helpers import BASE, Tenant, file_entry
 from tests.api.test_pages import HERE, log_in
 
@@ -24,7 +24,7 @@ EVIL = "[x](javascript:alert(1)) <script>1</script> ![p](https://pictures.exampl
 
 
 def client_of(state: ApiState) -> httpx.AsyncClient:
-    app = create_app(state)
+    app = app_of(state)
     install(app, dashboard_for(state))
     return httpx.AsyncClient(transport=httpx.ASGITransport(app, raise_app_exceptions=False), base_url=BASE)
 

@@ -17,9 +17,9 @@ import pytest
 import zstandard
 from starlette.types import Message
 
-from service.api.app import create_app
 from service.api.state import ApiState
 from service.store.blob_files import NewFile
+from tests.api.apps import app_of
 from tests.api.helpers import BASE, Tenant
 from tests.unit.api.task_trees import EXAMPLE, PAGE, WHOLE, files_below, packed, write_tree
 from tests.unit.archives.reading import block, zipped
@@ -132,7 +132,7 @@ async def test_limits_of_size(tenant: Tenant, state: ApiState) -> None:
             sent += 1
             yield bytes(65_536)
 
-    transport = httpx.ASGITransport(create_app(small.state), raise_app_exceptions=False)
+    transport = httpx.ASGITransport(app_of(small.state), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url=BASE, headers=tenant.bearer) as client:
         said = await client.post("/v1/tasks", content=packed(TREE), headers={"Content-Type": TAR})
         assert (said.status_code, said.json()["type"]) == (413, "urn:workstead:problem:body_too_large")
@@ -168,7 +168,7 @@ async def test_an_archive_that_breaks_off_at_each_64_kb_is_invisible(
     data = PACKED[type]()
     pieces = [data[at : at + 65_536] for at in range(0, len(data), 65_536)]
     assert len(pieces) > 10
-    app = create_app(state)
+    app = app_of(state)
     for count in range(len(pieces)):
         said = await _broken_off(app, tenant, type, pieces[:count])
         assert said[0]["status"] == 422

@@ -9,9 +9,9 @@ import pytest
 import structlog
 from sqlalchemy import text
 
-from service.api.app import create_app
 from service.api.state import ApiState
 from service.store import tickets
+from tests.api.apps import app_of
 from tests.api.helpers import BASE, Tenant, file_entry, make_tenant, served
 from tests.api.test_events import SSE, frames
 
@@ -23,14 +23,14 @@ PROBLEM = "urn:workstead:problem:"
 async def tenant(state: ApiState) -> AsyncIterator[Tenant]:
     """Its API lets pages of ``APP`` in."""
     own = replace(state, config=replace(state.config, cors_origins=(APP,)))
-    async with make_tenant(own, create_app(own), "tickets") as one:
+    async with make_tenant(own, app_of(own), "tickets") as one:
         yield one
 
 
 @pytest.fixture
 async def browser(tenant: Tenant) -> AsyncIterator[httpx.AsyncClient]:
     """Somebody without any credentials."""
-    transport = httpx.ASGITransport(create_app(tenant.state))
+    transport = httpx.ASGITransport(app_of(tenant.state))
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
         yield client
 
@@ -44,7 +44,7 @@ async def ticket(tenant: Tenant, path: str, origin: str | None = APP) -> str:
 async def test_a_ticket_opens_a_stream_with_its_makers_rights(tenant: Tenant) -> None:
     run = await tenant.run()
     path = f"/v1/runs/{run['id']}/events"
-    async with served(create_app(tenant.state)) as url, httpx.AsyncClient(timeout=20) as client:
+    async with served(app_of(tenant.state)) as url, httpx.AsyncClient(timeout=20) as client:
         query = {"ticket": await ticket(tenant, path), "types": "run.phase"}
         headers = SSE | {"Origin": APP}
         async with client.stream("GET", url + path, params=query, headers=headers) as response:
