@@ -13,6 +13,7 @@ from service.domain.tasks import GraderSpec
 from service.domain.verdicts import Verdict, VerdictState
 from service.store import gradings, operations, runs
 from tests.api.helpers import Tenant, file_entry
+from tests.api.made import a_probe, a_publication
 from tests.api.test_events import SSE, collect, frames, opened
 from tests.api.test_model_requests import asked
 
@@ -21,6 +22,7 @@ LISTS = (
     *("/v1/grading-plans", "/v1/regrades", "/v1/reviews"),
     *("/v1/operations", "/v1/gradings", "/v1/changes", "/v1/models", "/v1/services", "/v1/breakers", "/v1/images"),
     *("/v1/campaigns", "/v1/changes?kinds=campaign"),
+    *("/v1/evaluations", "/v1/forecast-sets", "/v1/publications", "/v1/judge-probes", "/v1/run-notes"),
 )
 INTEGRITY = {"method": "integrity"}
 BODIES: dict[str, Any] = {
@@ -89,9 +91,9 @@ async def everything(one: Tenant) -> dict[str, str]:
         "operation_id": await _operation(one),
         "token_id": token["id"],
         "host_id": "host-1",
-        "probe_id": "prb_none",
+        "probe_id": await a_probe(one),
         "set_id": (await one.post("/v1/forecast-sets", {"name": "mine", "task_ids": [task["id"]]}))["id"],
-        "publication_id": "pub_none",
+        "publication_id": await a_publication(one),
         **await _webhook(one),
         **await _models(one),
         **await _campaign(one),
@@ -231,7 +233,7 @@ async def _told(url: str, one: Tenant, wanted: set[str]) -> set[str]:
 
 async def _one_of(one: Tenant, chance: random.Random, step: int) -> set[str]:
     """Make something; return the ids of what lists may show of it to its own project only."""
-    match chance.choice(["run", "task", "agent", "benchmark", "operation", "say"]):
+    match chance.choice(["run", "task", "agent", "benchmark", "operation", "say", "evaluation", "forecasts", "shown"]):
         case "run":
             return {(await one.run(labels={"step": str(step)}))["id"]}
         case "task":
@@ -242,6 +244,14 @@ async def _one_of(one: Tenant, chance: random.Random, step: int) -> set[str]:
             return {(await _benchmark(one, str(step)))["id"]}
         case "operation":
             return {await _operation(one)}
+        case "evaluation":
+            task, agent = await one.task(name=f"t/{step}"), await one.agent(str(step))
+            return {(await _evaluation(one, task["id"], agent["id"]))["id"]}
+        case "forecasts":
+            task = await one.task(name=f"t/{step}")
+            return {(await one.post("/v1/forecast-sets", {"name": f"f{step}", "task_ids": [task["id"]]}))["id"]}
+        case "shown":
+            return {await a_probe(one), await a_publication(one, f"week-{step}")}
         case _:
             await _work(one, chance)
             return set()
