@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from service.gateway.place import OWN, TOKEN
-from service.lifecycle.contamination.scanning import scan
+from service.lifecycle.contamination.scanning import KeptMarks, scan
 from service.lifecycle.grade import GradeContext
 from service.lifecycle.grading_context import Patience
 from service.lifecycle.judge_calls import JudgeCalls
@@ -59,7 +59,7 @@ async def _grader(settings: Settings, stack: AsyncExitStack) -> None:
         operation_queue(background, settings.grader.operations),
     ]
     _send_traces(settings, db, notifications, stack)
-    scans = FinishedRuns(db, notifications, SCANNED, partial(scan, db, blobs))
+    scans = FinishedRuns(db, notifications, SCANNED, partial(scan, db, blobs, KeptMarks(blobs)))
     stack.push_async_callback(_stop, asyncio.create_task(scans.run(), name="contamination"))
     await run_jobs(db, notifications, queues, JobsConfig(), signalled())
 

@@ -1,6 +1,7 @@
 """Looks through everything that a finished run met for marks of its own answer key (NEEDS A3)."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -25,13 +26,15 @@ from service.store import artifacts, contamination, events, evidence, model_requ
 from service.store.blobs import BlobStore
 from service.store.database import Database, Tx
 from service.store.events import Event
-from service.store.rows import ArtifactRow, RunRow
+from service.store.rows import ArtifactRow, RunRow, TaskRow
 from service.store.rows_grading import EvidenceRow
 from service.store.rows_requests import ModelRequestRow
 
 PAGE = 500
 MOST_EVENTS = 20_000
 MOST_REQUESTS = 5_000
+MOST_KEPT_MARKS = 100_000
+"""Of all tasks together: some 30 MB."""
 _SAYING = (
     EventType.TOOL_RESULT, EventType.TOOL_CALL, EventType.OUTPUT, EventType.AGENT_MESSAGE, EventType.AGENT_THINKING,
     EventType.AGENT_FINAL,
@@ -56,7 +59,29 @@ class _Met:
     document: EvidenceRow | None
 
 
-async def scan(db: Database, blobs: BlobStore, run_id: str) -> None:
+class KeptMarks:
+    """The marks of tasks whose runs were looked through last: an evaluation's runs come by the hundred for each task.
+
+    A task's digest names all that its marks are of. For one scan at a time.
+    """
+
+    def __init__(self, blobs: BlobStore, most: int = MOST_KEPT_MARKS) -> None:
+        self._blobs, self._most = blobs, most
+        self._kept: OrderedDict[tuple[str, tuple[str, ...]], list[Mark]] = OrderedDict()
+
+    def of(self, task: TaskRow, canaries: Iterable[str]) -> list[Mark]:
+        """Return what :func:`task_marks` does. Blocks where they are not known."""
+        key = (task.digest, tuple(sorted(canaries)))
+        marks = self._kept.pop(key, None)
+        if marks is None:
+            marks = task_marks(self._blobs, task.manifest, key[1])
+        self._kept[key] = marks
+        while len(self._kept) > 1 and sum(map(len, self._kept.values())) > self._most:
+            self._kept.popitem(last=False)
+        return marks
+
+
+async def scan(db: Database, blobs: BlobStore, known: KeptMarks, run_id: str) -> None:
     """Scan a run and keep what was found; a hit becomes its flag and an event, once. Raises Unavailable."""
     async with db.reading() as tx:
         try:
@@ -68,7 +93,7 @@ async def scan(db: Database, blobs: BlobStore, run_id: str) -> None:
         canaries = await contamination.canaries_of(tx, run.project_id, run.task_id)
     if task is None or kind in _CHEATS:
         return
-    marks = await asyncio.to_thread(task_marks, blobs, task.manifest, canaries)
+    marks = await asyncio.to_thread(known.of, task, canaries)
     met = await _met(db, run) if marks else _Met([], [], [], None)
     found = await asyncio.to_thread(partial(look_through, blobs, marks, met))
     async with db.transaction() as tx:

@@ -12,7 +12,7 @@ from service.domain.events import EventType
 from service.domain.grants import Grant
 from service.domain.run_states import Flag
 from service.domain.tasks import FileRef, TaskManifest
-from service.lifecycle.contamination.scanning import scan
+from service.lifecycle.contamination.scanning import KeptMarks, scan
 from service.store import artifacts, benchmarks, blob_refs, contamination, events, tasks
 from service.store.database import Tx
 from tests.integration.gateway.bench import GateBench, messages
@@ -64,8 +64,9 @@ async def found(bench: GateBench, grant: Grant) -> tuple[list[dict[str, Any]], l
     """Scan twice, as after a death in between; return hits, flags and events."""
     async with bench.db.transaction() as tx:
         await tx.execute(text("INSERT INTO contamination_scans (run_id) VALUES (:r)"), {"r": grant.run_id})
+    known = KeptMarks(bench.blobs)
     for _ in range(2):
-        await scan(bench.db, bench.blobs, grant.run_id)
+        await scan(bench.db, bench.blobs, known, grant.run_id)
     async with bench.db.reading() as tx:
         row = await contamination.get(tx, grant.run_id)
         said = await events.read(tx, grant.run_id, 0, 1000, [EventType.CONTAMINATION])
