@@ -40,8 +40,8 @@ def read_json(path: Path, limit: int = MAX_JSON_BYTES) -> Any:
         if not stat.S_ISREG(known.st_mode):
             raise InvalidInput(path, ["is not a regular file"])
         # A file may grow meanwhile; to ask for the limit would reserve as much for the smallest of them.
-        data = file.read(min(known.st_size, limit) + 1)
-    if len(data) > limit:
+        data = file.read(known.st_size + 1) if known.st_size <= limit else b""
+    if max(known.st_size, len(data)) > limit:
         raise InvalidInput(path, [f"is longer than {limit} bytes"])
     try:
         return parse_json(data)
