@@ -5,6 +5,7 @@ from typing import Any
 
 from service.domain.run_states import EndedBecause, Outcome, Phase
 from service.store import runs
+from service.store.evaluations import watching
 from tests.api.helpers import Tenant
 from tests.api.test_evaluations import draft, runs_of, start
 
@@ -81,6 +82,16 @@ async def test_hold_and_release_of_an_agent_and_of_the_whole(tenant: Tenant) -> 
         assert problem["type"] == "urn:workstead:problem:not_in_evaluation"
     actions = [entry["action"] for entry in await log(tenant, made)]
     assert actions[-4:] == ["hold", "hold", "release", "release"]
+
+
+async def test_judges_without_a_budget_are_a_hold_that_says_what_to_raise(tenant: Tenant) -> None:
+    made = await started(tenant, budget={"judges_usd": "1"})
+    async with tenant.state.db.transaction() as tx:
+        spend = {"judges_usd": "1.2", "judges_held": True, "at": "2026-12-01T00:00:00.000000Z"}
+        await watching.save(tx, made["id"], spend)
+    (hold,) = (await tenant.get(f"/v1/evaluations/{made['id']}"))["holds"]
+    assert (hold["reason"], hold["agent_id"], hold["since"]) == ("judges_budget", None, spend["at"])
+    assert "1.2 of 1 USD" in hold["detail"]
 
 
 async def test_a_draft_cannot_be_held(tenant: Tenant) -> None:
