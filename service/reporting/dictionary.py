@@ -386,10 +386,26 @@ _FORECASTS = Table(
     ),
 )
 
+_EMBEDDINGS = Table(
+    "embeddings",
+    "The vector of one task's text by one model: what a baseline of forecasts knows of the text.",
+    ("task_id", "model", "asked_dimensions"),
+    (
+        Column("task_id", T, "Task"),
+        Column("model", T, "Name in the catalogue"),
+        Column("asked_dimensions", INT, "Numbers that were asked for; 0: the model's own"),
+        Column("reported_model", T, "Model as the provider calls it", "not reported"),
+        Column("text_sha256", T, "sha256 of the text that was sent"),
+        Column("vector", J, "A list of numbers"),
+        Column("operation_id", T, "Operation that made it"),
+        Column("made_at", AT, "When it was recorded"),
+    ),
+)
+
 TABLES: Mapping[str, Table] = {
     t.name: t
     for t in (
         _RUNS, _ATTEMPTS, _AGENTS, _TASKS, _VERDICTS, _CRITERIA, _VOTES, _RATINGS, _PREFERENCES, _MODEL_REQUESTS,
-        _TOOL_CALLS, _EXCLUSIONS, _FORECASTS,
+        _TOOL_CALLS, _EXCLUSIONS, _FORECASTS, _EMBEDDINGS,
     )
 }  # fmt: skip

@@ -62,7 +62,10 @@ def fit(given: Floats, labels: Bools, ridge: float = 0.0) -> Fit:
 def _step(x: Floats, y: Floats, beta: Floats, penalty: Floats) -> Floats:
     p = _probability(x @ beta)
     slope = x.T @ (y - p) - penalty * beta
-    return np.asarray(np.linalg.lstsq(_information(x, p) + np.diag(penalty), slope, rcond=None)[0], dtype=np.float64)
+    bend = _information(x, p) + np.diag(penalty)
+    if penalty[1:].all():
+        return np.asarray(np.linalg.solve(bend, slope), dtype=np.float64)
+    return np.asarray(np.linalg.lstsq(bend, slope, rcond=None)[0], dtype=np.float64)
 
 
 def _moved(x: Floats, y: Floats, beta: Floats, penalty: Floats, step: Floats, loss: float) -> tuple[Floats, float]:

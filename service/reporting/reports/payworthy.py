@@ -8,6 +8,7 @@ from service.reporting.reports.overview import exclusions
 from service.reporting.reports.payworthy_forecasts import ablations, forecasters, protocol, top_shares
 from service.reporting.reports.payworthy_jobs import PayWorthyOptions, forecasts_of, jobs_of
 from service.reporting.reports.payworthy_labels import baseline_tables, family_table, judge_labels
+from service.reporting.reports.payworthy_people import people, readings
 from service.reporting.reports.payworthy_work import acceptance, causes, criteria, repeats, tools
 
 
@@ -31,4 +32,5 @@ def payworthy(tables: Tables, header: ReportHeader, settings: ReportSettings) ->
             *family_table(data, forecasts, options),
             protocol(data, forecasts),
         ]
-    return [*found, *tools(data, jobs, options), *repeats(data), exclusions(data)]
+    beside = [*people(data, jobs, options), *readings(data, jobs), *tools(data, jobs, options), *repeats(data)]
+    return [*found, *beside, exclusions(data)]

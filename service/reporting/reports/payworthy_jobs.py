@@ -37,6 +37,10 @@ class PayWorthyOptions(Strict):
     """Leave out forecasts that were not recorded before the agent began on the task."""
     defined_share: float | None = Field(default=None, gt=0, le=1)
     """Only jobs that this share of their forecasts calls an artefact (the paper: 4 of 7 forecasters)."""
+    annotation_facets: list[Name] = Field(default_factory=list[str], max_length=16)
+    """Facets that were annotated, ``name@version`` or others: beside the forecasters' own annotations."""
+    embedding: Name | None = None
+    """Model of the texts' embeddings; null: the one that there is, the first by name of several."""
     corpus_shares: dict[Name, float] = Field(default_factory=dict[str, float], max_length=200)
     """Category → share of the corpus, for a rate that is reweighted to it."""
     families: dict[Name, Name] = Field(default_factory=dict[str, str], max_length=500)

@@ -16,17 +16,23 @@ from service.reporting.ranking import auc, spearman
 from service.reporting.reports import gradings
 from service.reporting.reports.data import Data, mapping
 from service.reporting.reports.making import AGENT, Row, bounds, count, fraction, table
+from service.reporting.reports.payworthy_columns import (
+    Columns,
+    annotations,
+    categories,
+    facets,
+    metadata,
+    prices,
+    texts,
+)
 from service.reporting.reports.payworthy_forecasts import left_of
-from service.reporting.reports.payworthy_jobs import DRAWS, UNKNOWN, Forecasts, Jobs, PayWorthyOptions
+from service.reporting.reports.payworthy_jobs import DRAWS, Forecasts, Jobs, PayWorthyOptions
 from service.reporting.reports.payworthy_work import FIELDS, JOBS, METHOD, panel_rows
 from service.reporting.residuals import DRAWS as FAMILY_DRAWS
 from service.reporting.residuals import own_family
 from service.reporting.weighting import rate
 
 VERDICT = "verdict"
-ANNOTATIONS = (
-    "context_dependence", "verifiability", "autonomy_horizon", "tool_credential_surface", "deliverable_modality",
-)  # fmt: skip
 RULES: Mapping[str, baselines.Rule] = {
     "context_dependence": (-1.0, lambda x: x >= 4),
     "tool_credential_surface": (-1.0, lambda x: x >= 2),
@@ -82,10 +88,11 @@ def judge_labels(data: Data, forecasts: Sequence[Forecasts], options: PayWorthyO
         ReportColumn(name="gain", title="Mean AUC, limits less generic"),
         ReportColumn(name="spearman", title="Spearman of AUCs with the verdict's"),
         ReportColumn(name="baseline_auc", title="AUC of category and pay type"),
+        ReportColumn(name="text_auc", title="AUC of the text's embedding"),
     ]
     method = (
-        "AUCs of the forecasters under each label as the truth, lowest and highest of all. Spearman (1904): of their AUCs under the label and under the verdict. Baseline: logistic regression on category "
-        f"and pay type, 5-fold cross-fitted. Kappa: Cohen (1960), null where one label was given throughout. {JOBS}"
+        "AUCs of the forecasters under each label as the truth, lowest and highest of all. Spearman (1904): of their AUCs under the label and under the verdict. Baselines: logistic regressions on category "
+        f"and pay type, and on the text's embedding, 5-fold cross-fitted. Kappa: Cohen (1960), null where one label was given throughout. {JOBS}"
     )
     settings = {"seed": data.seed, "draws": DRAWS}
     n = sum(len(one.jobs.runs) for one in forecasts)
@@ -103,7 +110,8 @@ def _label(
     options: PayWorthyOptions,
 ) -> Row:
     places = [n for n, run in enumerate(one.jobs.runs) if run.run_id in label]
-    runs = [one.jobs.runs[n].run_id for n in places]
+    jobs = one.jobs.only(places)
+    runs = [run.run_id for run in jobs.runs]
     held: Bools = np.asarray([label[run] for run in runs], dtype=np.bool_)
     found = rate(held, one.jobs.data.seed, DRAWS)
     prompt = main_prompt(one)
@@ -118,7 +126,8 @@ def _label(
         "prompt": prompt, "auc_low": min(aucs.values(), default=None), "auc_high": max(aucs.values(), default=None),
         "gain": float(np.mean(steps)) if steps else None,
         "spearman": None if name == VERDICT else _alike(_aucs(one.jobs.accepted, scores, range(len(one.jobs.runs))), aucs),
-        "baseline_auc": _baseline(one.jobs.only(places), held, options),
+        "baseline_auc": _fitted(held, _plain(jobs, options), jobs.data.seed),
+        "text_auc": _fitted(held, texts(jobs, options)[1], jobs.data.seed),
     }  # fmt: skip
 
 
@@ -139,11 +148,14 @@ def _aucs(held: Bools, scores: Mapping[str, Floats], places: Sequence[int]) -> d
     return found
 
 
-def _baseline(jobs: Jobs, held: Bools, options: PayWorthyOptions) -> float | None:
-    if len(held) < baselines.FOLDS:
+def _plain(jobs: Jobs, options: PayWorthyOptions) -> Columns:
+    return categories(jobs, options) | baselines.dummies(jobs.groups(options.pay_facet), "pay")
+
+
+def _fitted(held: Bools, columns: Columns, seed: int) -> float | None:
+    if len(held) < baselines.FOLDS or not columns:
         return None
-    columns = _categories(jobs, options) | baselines.dummies(jobs.groups(options.pay_facet), "pay")
-    return auc(held, baselines.cross_fitted(columns, held, jobs.data.seed))
+    return auc(held, baselines.cross_fitted(columns, held, seed))
 
 
 def main_prompt(one: Forecasts) -> str | None:
@@ -167,7 +179,8 @@ def baseline_tables(data: Data, forecasts: Sequence[Forecasts], options: PayWort
     ]  # fmt: skip
     method = (
         "Logistic regressions, 5-fold cross-fitted, ridge 1 on standardised columns. Metadata: pay type, price, duration, expertise. "
-        f"Annotations: means over forecasts. Stacked: regression on the forecasters' logits. {JOBS}"
+        "Annotations: means over forecasts. Text embedding: the vector of the job's text, where every job has one. "
+        f"Stacked: regression on the forecasters' logits. {JOBS}"
     )
     first = table(
         data, "baselines", "Baselines", columns, rows, method=method, unit="jobs", excluded=left_of(forecasts),
@@ -179,7 +192,7 @@ def baseline_tables(data: Data, forecasts: Sequence[Forecasts], options: PayWort
         ReportColumn(name="error", title="Standard error"), ReportColumn(name="p", title="p, two-sided"),
     ]  # fmt: skip
     method = (
-        "Logistic regression of acceptance on the mean annotations and log10 of the price, standardised; Wald's z. Null: terms depend "
+        "Logistic regression of acceptance on the mean annotations, annotated facets and log10 of the price, standardised; Wald's z. Null: terms depend "
         "on each other, or the fit tells jobs apart without an error."
     )
     second = table(
@@ -197,11 +210,13 @@ def _rival(one: Forecasts, name: str, found: Estimate) -> Row:
 
 def _rivals(one: Forecasts, options: PayWorthyOptions) -> dict[str, Floats]:
     jobs, seed = one.jobs, one.jobs.data.seed
-    said, plain = annotations(one), _categories(jobs, options)
-    metadata = _metadata(jobs, options)
+    said, plain, known = annotations(one), categories(jobs, options), metadata(jobs, options)
+    marked = facets(jobs, options.annotation_facets)
+    model, text = texts(jobs, options)
     sets = {
-        "categories": plain, "metadata": metadata, "annotations": said,
-        "all of these": plain | metadata | said, "noise": baselines.noise(len(jobs.runs), max(1, len(said)), seed),
+        "categories": plain, "metadata": known, "annotations": said, "annotated facets": marked,
+        "all of these": plain | known | said | marked, f"text embedding, {model}": text,
+        "noise": baselines.noise(len(jobs.runs), max(1, len(said)), seed),
     }  # fmt: skip
     found = {name: baselines.cross_fitted(columns, jobs.accepted, seed) for name, columns in sets.items() if columns}
     if said:
@@ -226,41 +241,10 @@ def _stacked(one: Forecasts) -> dict[str, Floats]:
 
 
 def _terms(one: Forecasts, options: PayWorthyOptions) -> list[Row]:
-    del options
-    prices = _prices(one.jobs)
-    columns = {name: scaled for name, p in (annotations(one) | prices).items() if (scaled := _scaled(p)) is not None}
+    given = annotations(one) | facets(one.jobs, options.annotation_facets) | prices(one.jobs)
+    columns = {name: scaled for name, p in given.items() if (scaled := _scaled(p)) is not None}
     found = baselines.regression(columns, one.jobs.accepted)
     return [{"agent": one.jobs.label, "term": t.name, "beta": t.beta, "error": t.error, "p": t.p} for t in found]
-
-
-def annotations(one: Forecasts) -> dict[str, Floats]:
-    """Return the mean of each annotation over a job's forecasts; jobs without any get the mean of all."""
-    rows = one.rows.filter(pl.col("state") == "ok")
-    found: dict[str, Floats] = {}
-    for name in ANNOTATIONS:
-        means = dict(rows.filter(pl.col(name).is_not_null()).group_by("task_id").agg(pl.col(name).mean()).iter_rows())
-        if means:
-            found |= baselines.numbers([means.get(task) for task in one.jobs.tasks], name)
-    return found
-
-
-def _categories(jobs: Jobs, options: PayWorthyOptions) -> dict[str, Floats]:
-    return baselines.dummies(jobs.groups(options.category_facet), "category")
-
-
-def _metadata(jobs: Jobs, options: PayWorthyOptions) -> dict[str, Floats]:
-    found = _prices(jobs)
-    for name in (options.pay_facet, "duration", "expertise"):
-        values = jobs.groups(name)
-        if set(values) != {UNKNOWN}:
-            found |= baselines.dummies(values, name)
-    return found
-
-
-def _prices(jobs: Jobs) -> dict[str, Floats]:
-    if np.isnan(jobs.worth).all():
-        return {}
-    return baselines.numbers([None if np.isnan(w) else float(np.log10(max(w, 1.0))) for w in jobs.worth], "log10 price")
 
 
 def _scaled(values: Floats) -> Floats | None:

@@ -1,4 +1,4 @@
-"""PayWorthy's tables of the work itself: acceptance, criteria, causes, chance, and what tools gain (Tables 2, 4, 8; Fig. 4, 8)."""
+"""PayWorthy's tables of the work itself: acceptance, criteria, causes, chance, and what tools gain (Table 2; Fig. 4, 8)."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence

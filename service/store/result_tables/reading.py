@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Select
 
 from service.store.database import Tx
-from service.store.result_tables import of_forecasts, of_grading, of_models, of_runs
+from service.store.result_tables import of_embeddings, of_forecasts, of_grading, of_models, of_runs
 from service.store.result_tables.scope import Scope
 
 PIECE = 2_000
@@ -26,6 +26,7 @@ QUERIES: Mapping[str, Callable[[Scope], Select[Any]]] = {
     "model_requests": of_models.model_requests_query,
     "tool_calls": of_models.tool_calls_query,
     "forecasts": of_forecasts.forecasts_query,
+    "embeddings": of_embeddings.embeddings_query,
 }
 """Table → its statement. Tables runs and exclusions also have columns ``fact_*``."""
 
