@@ -6,6 +6,7 @@ from typing import Self
 
 import httpx
 
+from workstead._async.annotations import AsyncAnnotations
 from workstead._async.benchmarks import AsyncBenchmarks
 from workstead._async.blobs import AsyncBlobs
 from workstead._async.campaigns import AsyncCampaigns, AsyncRating
@@ -88,6 +89,7 @@ class AsyncClient:
         self.controls = AsyncControls(self._http)
         self.judges = AsyncJudges(self._http)
         self.forecasts = AsyncForecasts(self._http)
+        self.annotations = AsyncAnnotations(self._http)
         self.campaigns = AsyncCampaigns(self._http)
         self.rating = AsyncRating(self._http)
         self.deliverables = AsyncDeliverables(self._http, self.blobs)

@@ -297,6 +297,8 @@ class Benchmark(Model):
     facets: dict[str, Any] = Field(default_factory=dict[str, Any])
     head: dict[str, Any] | None = None
     """source, notice, deny_list, canaries, policies, groupings …"""
+    derived: dict[str, Any] | None = None
+    """parent, rule, overlays and what the rule met; None: imported."""
 
 
 class BenchmarkItem(Model):

@@ -16,6 +16,8 @@ class BenchmarkCard(Model):
     notice: str = ""
     counts: dict[str, Any] = Field(default_factory=dict[str, Any])
     facets: dict[str, Any] = Field(default_factory=dict[str, Any])
+    overlays: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """Accepted annotations, ``name@version`` → ``{id, digest, tasks, distinct, values}``."""
     formats: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     """``{suffix, tasks, files, size_bytes}`` each."""
     price_usd: dict[str, Any] | None = None

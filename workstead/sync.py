@@ -7,6 +7,7 @@ from typing import Self
 
 import httpx
 
+from workstead._sync.annotations import SyncAnnotations
 from workstead._sync.benchmarks import SyncBenchmarks
 from workstead._sync.blobs import SyncBlobs
 from workstead._sync.campaigns import SyncCampaigns, SyncRating
@@ -89,6 +90,7 @@ class Client:
         self.controls = SyncControls(self._http)
         self.judges = SyncJudges(self._http)
         self.forecasts = SyncForecasts(self._http)
+        self.annotations = SyncAnnotations(self._http)
         self.campaigns = SyncCampaigns(self._http)
         self.rating = SyncRating(self._http)
         self.deliverables = SyncDeliverables(self._http, self.blobs)

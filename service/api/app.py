@@ -12,6 +12,7 @@ from service.api.metrics import Metrics
 from service.api.problems import MEDIA_TYPE, Problem
 from service.api.resources import (
     agents,
+    annotation_sets,
     artifacts,
     attempts,
     benchmarks,
@@ -90,7 +91,7 @@ RESOURCES = (
     integrity, evidence, judge_probes, grading_jobs, grading_export, gradings, jobbench, controls, grading_plans, regrades, reviews, votes,
     changes, tokens, tickets, me, sessions, health, hosts,
     projects, webhooks, leases, driving, desktop, deliverables, mcp, shell, live_view, pausing, confirmations, contamination, film,
-    publications, campaigns, raters, rating, rating_previews, forecast_sets, evaluations, evaluation_control, evaluation_matrix,
+    publications, campaigns, raters, rating, rating_previews, forecast_sets, annotation_sets, evaluations, evaluation_control, evaluation_matrix,
     evaluation_tables, bulk_runs, run_notes, reports, exports,
 )  # fmt: skip
 EXPOSED = ["ETag", "Link", "Location", "Retry-After", "X-Request-Id", "Idempotent-Replay", "Upload-Offset",

@@ -56,6 +56,8 @@ class Card(View):
     counts: BenchmarkCounts
     facets: dict[str, Any]
     """Facet → ``{tasks, distinct, values}``."""
+    overlays: dict[str, Any]
+    """Accepted annotations, ``name@version`` → ``{id, digest, tasks, distinct, values}``; the newest 100."""
     formats: list[CardFormat]
     """The 100 that most tasks have."""
     price_usd: CardSpread | None
@@ -70,7 +72,13 @@ class Card(View):
     labels: dict[str, str]
 
 
-def card_of(row: BenchmarkRow, counts: dict[str, int], worths: Sequence[Worth], formats: Sequence[Format]) -> Card:
+def card_of(
+    row: BenchmarkRow,
+    counts: dict[str, int],
+    overlays: dict[str, Any],
+    worths: Sequence[Worth],
+    formats: Sequence[Format],
+) -> Card:
     shown = benchmark_view(row, counts)
     related = correlation(worths)
     return Card(
@@ -81,6 +89,7 @@ def card_of(row: BenchmarkRow, counts: dict[str, int], worths: Sequence[Worth], 
         notice=shown.head.notice,
         counts=shown.counts,
         facets=shown.facets,
+        overlays=overlays,
         formats=[CardFormat(suffix=f.suffix, tasks=f.tasks, files=f.files, size_bytes=f.size_bytes) for f in formats],
         price_usd=_spread(distribution(_dollars(w.price_usd) for w in worths)),
         price_basis=bases(worths),

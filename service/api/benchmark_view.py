@@ -36,6 +36,8 @@ class Benchmark(View):
     """Facet → ``{tasks, distinct, values}``: how many tasks have it, of how many values, and the most frequent ones."""
     head: BenchmarkHead
     """As it was imported: source, notice, deny list, policies, groupings."""
+    derived: dict[str, Any] | None
+    """Parent, rule, annotations that the rule goes by, and what it met; null: imported."""
 
 
 class ItemTask(View):
@@ -95,6 +97,7 @@ def benchmark_view(row: BenchmarkRow, counts: dict[str, int]) -> Benchmark:
         counts=BenchmarkCounts(items=sum(statuses.values()), checked=checked, **statuses),
         facets=row.facets,
         head=row.manifest,
+        derived=row.derived,
     )
 
 

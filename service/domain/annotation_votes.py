@@ -25,6 +25,21 @@ class Settled:
     by_person: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Of the votes of models."""
+
+    items: int
+    """That all votes were answered on: κ is of these."""
+    votes: int
+    """Of each."""
+    kappa: float | None
+    """Fleiss; null: it is not defined."""
+    unanimous: int
+    tied: dict[str, list[str]]
+    """Target → values; these have no value."""
+
+
 def settle(shape: Labels | Number | YesNo | ShortText, votes: Sequence[Facet], person: Facet | None) -> Settled:
     """Return what the votes say; a person's word goes before them.
 

@@ -1,9 +1,9 @@
 """Benchmarks: named, versioned sets of tasks that an importer made from a source at a pinned revision."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Self, cast
+from typing import Annotated, Any, Literal, Protocol, Self, cast
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -152,7 +152,12 @@ def _tolerated(item: Any) -> Any:
     return {**body, "task": None, "status": ItemStatus.QUARANTINED, "problems": given}
 
 
-def facet_summary(tasks: Iterable[TaskManifest]) -> dict[str, Any]:
+class Faceted(Protocol):
+    @property
+    def facets(self) -> Mapping[str, Facet]: ...
+
+
+def facet_summary(tasks: Iterable[Faceted]) -> dict[str, Any]:
     """Return, for each facet of ``tasks``: how many have it, how many values it has, and the most frequent ones' counts.
 
     A list counts each of its values once per task.

@@ -118,9 +118,12 @@ async def targets_of(tx: Tx, set_id: str) -> list[SetTarget]:
     return [SetTarget(**row) for row in rows]
 
 
-async def count_targets(tx: Tx, set_id: str) -> int:
-    query = select(func.count()).where(annotation_targets.c.set_id == set_id)
-    return (await tx.execute(query)).scalar_one()
+async def count_targets(tx: Tx, set_id: str) -> tuple[int, int]:
+    """Return how many targets there are, and how many of them have a value. The caller checked the project."""
+    v = annotation_values.c
+    targets = select(func.count()).where(annotation_targets.c.set_id == set_id)
+    valued = select(func.count()).where(v.set_id == set_id, v.value.is_not(None))
+    return (await tx.execute(targets)).scalar_one(), (await tx.execute(valued)).scalar_one()
 
 
 async def keys(tx: Tx, set_id: str) -> set[Key]:

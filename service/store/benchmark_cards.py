@@ -43,6 +43,13 @@ async def worths(tx: Tx, benchmark_id: str) -> list[Worth]:
     return [_worth(*row) for row in await tx.execute(query)]
 
 
+async def prices(tx: Tx, benchmark_id: str) -> dict[str, Decimal | None]:
+    """Return the price of every item that has a task, by key, US dollars. The caller checked the project."""
+    query = select(benchmark_items.c.key, tasks.c.manifest["price"]["usd"].astext).select_from(_ITEMS)
+    rows = await tx.execute(query.where(benchmark_items.c.benchmark_id == benchmark_id))
+    return {key: None if usd is None else Decimal(usd) for key, usd in rows}
+
+
 def _worth(usd: str | None, basis: str | None, seconds: str | None) -> Worth:
     hours = None if seconds is None else float(seconds) / SECONDS_PER_HOUR
     return Worth(None if usd is None else Decimal(usd), basis, hours)

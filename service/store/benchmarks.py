@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, exists, func, select
+from sqlalchemy import ColumnElement, bindparam, exists, func, literal, select
 from sqlalchemy.dialects.postgresql import JSONB, insert
 
 from service.domain.benchmarks import BenchmarkHead, BenchmarkItem
@@ -66,7 +66,44 @@ async def insert_whole(
     Raises Conflict("benchmark_version_taken") when name and version are those of another content.
     """
     benchmark_id = new_id("bench")
-    values = {
+    values = _values(benchmark_id, project_id, head, digest, facets)
+    row = await _made(tx, values)
+    if row is None:
+        found = await find(tx, project_id, head.name, head.version)
+        return same_or_taken(found, head, digest), False
+    await tx.execute(benchmark_items.insert(), [_item(benchmark_id, n, *pair) for n, pair in enumerate(items)])
+    return row, True
+
+
+async def insert_derived(
+    tx: Tx,
+    parent: BenchmarkRow,
+    head: BenchmarkHead,
+    digest: str,
+    facets: Mapping[str, Any],
+    keys: Sequence[str],
+    derived: Mapping[str, Any],
+) -> tuple[BenchmarkRow, bool]:
+    """Insert a benchmark of these items of its parent, as they are there; otherwise as :func:`insert_whole`."""
+    benchmark_id = new_id("bench")
+    values = _values(benchmark_id, parent.project_id, head, digest, facets)
+    row = await _made(tx, values | {"derived": clean_json(dict(derived))})
+    if row is None:
+        found = await find(tx, parent.project_id, head.name, head.version)
+        return same_or_taken(found, head, digest), False
+    c = benchmark_items.c
+    same = ("key", "task_id", "status", "problems", "checked")
+    place = func.row_number().over(order_by=c.position) - 1
+    taken = select(literal(benchmark_id), place, *(c[name] for name in same))
+    taken = taken.where(c.benchmark_id == parent.id, c.key.in_(keys))
+    await tx.execute(benchmark_items.insert().from_select(["benchmark_id", "position", *same], taken))
+    return row, True
+
+
+def _values(
+    benchmark_id: str, project_id: str, head: BenchmarkHead, digest: str, facets: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
         "id": benchmark_id,
         "project_id": project_id,
         "name": head.name,
@@ -76,16 +113,13 @@ async def insert_whole(
         "facets": clean_json(facets),
         "labels": head.labels,
     }
-    row = (
-        (await tx.execute(insert(benchmarks).values(values).on_conflict_do_nothing().returning(benchmarks)))
-        .mappings()
-        .one_or_none()
-    )
-    if row is None:
-        found = await find(tx, project_id, head.name, head.version)
-        return same_or_taken(found, head, digest), False
-    await tx.execute(benchmark_items.insert(), [_item(benchmark_id, n, *pair) for n, pair in enumerate(items)])
-    return BenchmarkRow.of(row), True
+
+
+async def _made(tx: Tx, values: Mapping[str, Any]) -> BenchmarkRow | None:
+    """Return the new row; null where name and version are taken."""
+    query = insert(benchmarks).values(dict(values)).on_conflict_do_nothing().returning(benchmarks)
+    row = (await tx.execute(query)).mappings().one_or_none()
+    return None if row is None else BenchmarkRow.of(row)
 
 
 def same_or_taken(found: BenchmarkRow | None, head: BenchmarkHead, digest: str) -> BenchmarkRow:

@@ -353,6 +353,8 @@ class BenchmarkRow(Row):
     manifest: BenchmarkHead
     facets: Json
     """What ``service.domain.benchmarks.facet_summary`` says of its tasks."""
+    derived: Json | None
+    """Parent, rule and what the rule met; null: it was imported."""
     labels: dict[str, str]
     revision: int
     created_at: datetime

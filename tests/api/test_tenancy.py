@@ -22,9 +22,10 @@ LISTS = (
     *("/v1/grading-plans", "/v1/regrades", "/v1/reviews"),
     *("/v1/operations", "/v1/gradings", "/v1/changes", "/v1/models", "/v1/services", "/v1/breakers", "/v1/images"),
     *("/v1/campaigns", "/v1/changes?kinds=campaign"),
-    *("/v1/evaluations", "/v1/forecast-sets", "/v1/publications", "/v1/judge-probes", "/v1/run-notes"),
+    *("/v1/evaluations", "/v1/forecast-sets", "/v1/annotation-sets", "/v1/publications", "/v1/judge-probes", "/v1/run-notes"),
 )
 INTEGRITY = {"method": "integrity"}
+LABELS = {"name": "needs", "question": "Which?", "answer": {"kind": "boolean"}}
 BODIES: dict[str, Any] = {
     "/v1/publications/{publication_id}/withdrawals": {"agent": "solver", "reason": "a wrong flag"},
     "/v1/runs/{run_id}/rerun": {"mode": "fresh"},
@@ -33,6 +34,9 @@ BODIES: dict[str, Any] = {
     "/v1/runs/{run_id}/stop": {"mode": "discard"},
     "/v1/forecast-sets/{set_id}/start": {},
     "/v1/forecast-sets/{set_id}/forecasts": {"forecasts": [{"task": "x", "forecaster": "f", "p_hat": 0.5}]},
+    "/v1/annotation-sets/{annotation_set_id}/start": {},
+    "/v1/annotation-sets/{annotation_set_id}/annotations": {"annotations": [{"target": "x", "value": "a"}]},
+    "/v1/benchmarks/{benchmark_id}/derive": {"name": "part", "version": "1"},
     "/v1/runs/{run_id}/notes": {"body": "x"},
     "/v1/evaluations/{evaluation_id}/start": {},
     "/v1/evaluations/{evaluation_id}/stop": {},
@@ -93,6 +97,7 @@ async def everything(one: Tenant) -> dict[str, str]:
         "host_id": "host-1",
         "probe_id": await a_probe(one),
         "set_id": (await one.post("/v1/forecast-sets", {"name": "mine", "task_ids": [task["id"]]}))["id"],
+        "annotation_set_id": (await one.post("/v1/annotation-sets", LABELS | {"task_ids": [task["id"]]}))["id"],
         "publication_id": await a_publication(one),
         **await _webhook(one),
         **await _models(one),

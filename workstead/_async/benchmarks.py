@@ -15,6 +15,7 @@ from workstead._async.operations import AsyncOperations
 from workstead._async.pages import pages
 from workstead.errors import Conflict, Invalid, NotFound, problem_of
 from workstead.models import Benchmark, BenchmarkItem, Operation
+from workstead.models_annotations import Derivation
 from workstead.models_benchmarks import BenchmarkCard
 
 IMPORT_WAIT_S = 10.0
@@ -99,6 +100,16 @@ class AsyncBenchmarks:
     async def card(self, benchmark_id: str) -> BenchmarkCard:
         """Return what a benchmark is made of: counts, facets, file formats, prices, human time. Raises NotFound, Problem."""
         return BenchmarkCard.model_validate(await self._http.json("GET", _path(benchmark_id, "card")))
+
+    async def derive(
+        self, benchmark_id: str, name: str, version: str, rule: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Derivation:
+        """Make a benchmark of the items that a rule chooses, or only count them: include, exclude, facets, price, sample, seed.
+
+        Raises Invalid (``no_items``), Conflict (``benchmark_version_taken``), NotFound, Problem.
+        """
+        body = {"name": name, "version": version, "rule": dict(rule), "dry_run": dry_run}
+        return Derivation.model_validate(await self._http.json("POST", _path(benchmark_id, "derive"), json=body))
 
     async def set_checks(self, benchmark_id: str, checks: Mapping[str, Mapping[str, Any]]) -> Benchmark:
         """Keep what a check found: key → ``{state: ok|suspect|broken, oracle, nop, reasons, runs}``, ≤ 5 000 at once.

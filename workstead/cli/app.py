@@ -3,6 +3,7 @@
 import typer
 
 from workstead.cli.agents import agents_app, scaffolds_app
+from workstead.cli.annotations import annotations_app
 from workstead.cli.artifacts import artifacts_app
 from workstead.cli.benchmarks import benchmarks_app
 from workstead.cli.campaigns import campaigns_app
@@ -55,6 +56,7 @@ for name, group in (
     ("campaigns", campaigns_app),
     ("judges", judges_app),
     ("forecasts", forecasts_app),
+    ("annotations", annotations_app),
     ("publications", publications_app),
     ("artifacts", artifacts_app),
     ("evidence", evidence_app),

@@ -27,10 +27,9 @@ def show_card(card: BenchmarkCard) -> None:
     rows = [_spread(name, found) for name, found in spreads if found is not None]
     if rows:
         out.print(plain_table(("of usable items", "n", "missing", *_PLACES, "mean", "total"), rows))
-    if card.facets:
-        out.print(
-            plain_table(("facet", "items", "distinct", "most frequent"), [_facet(*of) for of in card.facets.items()])
-        )
+    facets = {**card.facets, **card.overlays}
+    if facets:
+        out.print(plain_table(("facet", "items", "distinct", "most frequent"), [_facet(*of) for of in facets.items()]))
     if card.formats:
         shown = [(f["suffix"] or "none", f["tasks"], f["files"], f["size_bytes"]) for f in card.formats[:MAX_FORMATS]]
         out.print(plain_table(("visible files", "tasks", "files", "bytes"), shown))

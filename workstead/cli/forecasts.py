@@ -1,17 +1,14 @@
 """``workstead forecasts …``: what models say beforehand of an agent's work."""
 
-import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
-from workstead.cli.common import FAILED, emit, facts, fail, in_words, labels_of, line, out
+from workstead.cli.common import FAILED, emit, facts, in_words, labels_of, line, out
 from workstead.cli.options import Json, Limit
+from workstead.cli.surveys import json_lines, model_spec, wait
 from workstead.cli.tables import plain_table
-from workstead.cli.watch import note
-from workstead.models import Operation
 from workstead.models_forecasts import ForecastSet
 from workstead.sync import Client
 
@@ -68,7 +65,7 @@ def make(
         "name": name, "benchmark": benchmark, "task_ids": task or [], "seed": seed, "labels": labels_of(label),
         "tasks": {"include": include or [], "limit": tasks},
         "about": {"agent": agent, "text": text.read_text(encoding="utf-8") if text else None},
-        "forecasters": [_forecaster(one, no_temperature=no_temperature) for one in model or []],
+        "forecasters": [model_spec(one, no_temperature=no_temperature) for one in model or []],
         **({"prompts": [_prompt(one) for one in prompt]} if prompt else {}),
     }  # fmt: skip
     with Client() as client:
@@ -143,7 +140,7 @@ def rows(set_id: SetId, state: State = None, limit: Limit = 50, as_json: Json = 
 def import_(set_id: SetId, source: Source) -> None:
     """Record forecasts that were made elsewhere, one JSON object a line; those that are there stay as they are."""
     with Client() as client:
-        found = client.forecasts.bring(set_id, _lines(source))
+        found = client.forecasts.bring(set_id, json_lines(source))
     line(f"{found.new} new, {found.known} known already")
 
 
@@ -157,14 +154,8 @@ def show(found: ForecastSet) -> None:
 
 
 def _asked(client: Client, started: ForecastSet) -> ForecastSet:
-    ended = client.operations.wait(str(started.operation_id), _progress)
-    if ended.state != "succeeded":
-        raise fail(f"{ended.id}: {ended.state}; `workstead operations show {ended.id}` says more")
+    wait(client, started.operation_id)
     return client.forecasts.get(started.id)
-
-
-def _progress(operation: Operation) -> None:
-    note(f"{operation.id}: {operation.state} {operation.done}/{operation.total or '?'} {operation.unit}")
 
 
 def _estimate(made: ForecastSet) -> str:
@@ -173,29 +164,10 @@ def _estimate(made: ForecastSet) -> str:
     return f"{estimate.get('forecasts')} forecasts of {made.tasks} tasks, {cost}"
 
 
-def _forecaster(text: str, *, no_temperature: bool) -> dict[str, Any]:
-    model, _, effort = text.partition(":")
-    return {"model": model, "effort": effort or None, **({"temperature": None} if no_temperature else {})}
-
-
 def _prompt(text: str) -> dict[str, Any]:
     rest, _, system = text.partition("@")
     variant, plus, _ = rest.partition("+")
     return {"variant": variant, "reason": bool(plus), **({"system": system} if system else {})}
-
-
-def _lines(source: Path) -> Iterator[dict[str, Any]]:
-    with source.open(encoding="utf-8") as file:
-        for n, text in enumerate(file, 1):
-            if not text.strip():
-                continue
-            try:
-                value = json.loads(text)
-            except ValueError as error:
-                raise fail(f"{source}, line {n}: not JSON") from error
-            if not isinstance(value, dict):
-                raise fail(f"{source}, line {n}: not an object")
-            yield cast("dict[str, Any]", value)
 
 
 def _said(value: bool | None) -> str:

@@ -11,6 +11,7 @@ from service.api.benchmark_card import MOST_FORMATS, Card, card_of
 from service.api.benchmark_import import import_manifest, import_uploaded
 from service.api.benchmark_view import Benchmark, ChecksRequest, Item, benchmark_view, item_view
 from service.api.conditional import none_match, revision_tag
+from service.api.derivation_view import Derivation, derivation_view
 from service.api.json_body import StrictRoute
 from service.api.listing import UNCHANGED, ListQuery, Source, Values, answer_list, chosen, source
 from service.api.lookups import benchmark_or_404
@@ -19,9 +20,11 @@ from service.api.pagination import ListOf, Paging, next_link
 from service.api.prefixed import only_known, prefixed
 from service.api.rendering import answer
 from service.domain.benchmarks import ItemStatus
+from service.domain.derivations import DeriveRequest
 from service.domain.errors import Conflict, Invalid
-from service.domain.tasks import LABELS, Sha256
-from service.store import audit, benchmark_cards, benchmarks
+from service.domain.tasks import LABELS, Sha256, canonical_digest
+from service.lifecycle.benchmark_deriving import derive
+from service.store import audit, benchmark_cards, benchmarks, overlays
 from service.store.benchmarks import Counted, ItemFilter
 from service.store.database import Tx
 from service.store.rows import Slice
@@ -113,16 +116,17 @@ async def get_benchmark(benchmark_id: str, request: Request, caller: BenchmarksR
     responses={304: {"description": "unchanged"}},
 )
 async def get_card(benchmark_id: str, request: Request, caller: BenchmarksRead, state: State) -> Response:
-    """Say what a benchmark is made of: counts, facets, file formats, prices, human time. The ETag is its revision."""
+    """Say what a benchmark is made of: counts, facets, file formats, prices, human time, accepted annotations."""
     async with state.db.reading() as tx:
         row = await benchmark_or_404(tx, caller, benchmark_id)
-        tag = revision_tag(row.revision)
+        laid = await overlays.of_benchmark(tx, caller.project_id, row.id)
+        tag = f'"{row.revision}-{canonical_digest(sorted(laid))[:16]}"'
         if none_match(request.headers.get("if-none-match"), tag):
             return Response(status_code=304, headers={"ETag": tag, "Cache-Control": "private, no-cache"})
         counts = await benchmarks.counts(tx, [row.id])
         worths = await benchmark_cards.worths(tx, row.id)
         formats = await benchmark_cards.formats(tx, row.id, MOST_FORMATS)
-    return answer(card_of(row, counts[row.id], worths, formats), headers={"ETag": tag})
+    return answer(card_of(row, counts[row.id], laid, worths, formats), headers={"ETag": tag})
 
 
 @router.get("/{benchmark_id}/items", operation_id="list_benchmark_items", response_model=ListOf[Item])
@@ -166,6 +170,31 @@ async def check_benchmark(benchmark_id: str, body: ChecksRequest, caller: Benchm
         row = await benchmark_or_404(tx, caller, benchmark_id)
         counts = await benchmarks.counts(tx, [row.id])
     return answer(benchmark_view(row, counts[row.id]), headers={"ETag": revision_tag(row.revision)})
+
+
+@router.post(
+    "/{benchmark_id}/derive",
+    operation_id="derive_benchmark",
+    response_model=Derivation,
+    status_code=201,
+    responses={200: {"model": Derivation, "description": "it was there, or nothing was to be made"}},
+)
+async def derive_benchmark(benchmark_id: str, body: DeriveRequest, caller: BenchmarksWrite, state: State) -> Response:
+    """Make a benchmark of those items that a rule chooses; the rule, the parent and its digest are kept with it.
+
+    The same rule on the same benchmark chooses the same items. ``dry_run`` counts only. 404 ``overlay_not_found``; 409
+    ``benchmark_version_taken``; 422 ``no_items``, ``too_many_strata``.
+    """
+    async with state.db.transaction() as tx:
+        found = await derive(tx, await benchmark_or_404(tx, caller, benchmark_id), body)
+        made = None
+        if found.row is not None:
+            made = benchmark_view(found.row, (await benchmarks.counts(tx, [found.row.id]))[found.row.id])
+        if found.created and made is not None:
+            detail = {"parent": benchmark_id, "digest": found.digest}
+            await audit.record(tx, caller.project_id, caller.token.id, "benchmark.derive", made.id, detail)
+    headers = {} if made is None else {"Location": f"/v1/benchmarks/{made.id}", "ETag": revision_tag(made.revision)}
+    return answer(derivation_view(found, made), 201 if found.created else 200, headers)
 
 
 @router.delete("/{benchmark_id}", operation_id="delete_benchmark", status_code=204)
