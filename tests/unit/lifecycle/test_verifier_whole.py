@@ -1,6 +1,8 @@
 """The verifier has a formula for every table: whatever is changed, in a report or below it, is found and named."""
 
 import copy
+import json
+import math
 import re
 from collections.abc import Callable
 from functools import cache
@@ -36,6 +38,20 @@ def postings() -> World:
             run["run_id"], method="llm_panel", plan="opening@1", score=float(n % 3 > 0), max_score=1.0, cost_usd=0.1,
             detail={"reading": "opening"},
         )  # fmt: skip
+    for n in range(test_payworthy.JOBS):
+        world.rows["tasks"][n]["facets"] = json.dumps(
+            json.loads(world.rows["tasks"][n]["facets"]) | {"hard@1": n % 7, "tone@2": ("warm", "cold", "dry")[n % 3]}
+        )
+        world.add(
+            "embeddings", task_id=f"t{n:03}", model="small", asked_dimensions=3,
+            vector=[math.sin(n), math.cos(3 * n), float(n % 2)],
+        )  # fmt: skip
+        for rater in range(1 + n % 3):
+            run = next(r for r in world.rows["runs"] if r["task_id"] == f"t{n:03}")
+            world.add(
+                "ratings", rating_id=f"rt_{n}_{rater}", form="human_panel", purpose="rating", by_model=False,
+                run_id=run["run_id"], item_id=f"i{n}", rater=f"p{rater}", tags=[], accept=(n + rater) % 2 > 0,
+            )  # fmt: skip
     return world
 
 
@@ -71,7 +87,7 @@ BEST: dict[str, Row] = {
 }
 PAYWORTHY: Row = {
     "base_agent": "base", "tool_agent": "tools", "corpus_shares": {"writing": 0.5, "design": 0.4, "law": 0.1},
-    "families": {"good": "A", "a": "A", "noise": "B", "b": "B"}, "top_shares": [0.1, 0.5],
+    "families": {"good": "A", "a": "A", "noise": "B", "b": "B"}, "top_shares": [0.1, 0.5], "annotation_facets": ["hard@1", "tone@2", "none@1"],
 }  # fmt: skip
 OPTIONS: Row = {"covariates": COVARIATES}
 CASES: dict[str, tuple[Kind, str, Row]] = {
@@ -149,7 +165,8 @@ def test_each_changed_line_on_validity_is_found() -> None:
 
 BELOW: list[tuple[str, str, str, Any]] = [
     ("payworthy", "forecasts", "p_hat", 0.99), ("payworthy", "forecasts", "context_dependence", 5),
-    ("payworthy", "forecasts", "made_before_attempt", False), ("payworthy", "tasks", "price_usd", 7.0),
+    ("payworthy", "forecasts", "made_before_attempt", False), ("payworthy", "embeddings", "vector", [0.0, 0.0, 9.0]),
+    ("payworthy", "ratings", "accept", True), ("payworthy", "tasks", "price_usd", 7.0),
     ("payworthy", "verdicts", "detail", {}), ("payworthy", "criteria", "detail", {"value": False}),
     ("payworthy", "runs", "counted", 0.0), ("jobbench, list", "criteria", "passed", False),
     ("jobbench, list", "verdicts", "score", 1.0), ("jobbench, split", "runs", "counted", 0.99),

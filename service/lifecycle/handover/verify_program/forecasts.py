@@ -271,6 +271,29 @@ def scales(one: Forecasts) -> Columns:
     return found
 
 
+def annotated(jobs: Jobs) -> Columns:
+    """Facets that the report names: numbers, or a column for each value but one."""
+    found: Columns = {}
+    for name in option(jobs.x, "annotation_facets", []):
+        values = [jobs.x.tasks[task]["facets"].get(name) for task in jobs.tasks]
+        known = [value for value in values if value is not None]
+        plain = all(isinstance(value, (int, float)) for value in known)
+        found.update({} if not known else filled(values, name) if plain else dummied(jobs.groups(name), name))
+    return found
+
+
+def vectors(jobs: Jobs) -> tuple[Any, Columns]:
+    """The model and the embeddings of the jobs' texts, where every job has one of the same length."""
+    wanted, given = option(jobs.x, "embedding", None), defaultdict[tuple[str, int], dict[str, list[float]]](dict)
+    for row in jobs.x.tables["embeddings"]:
+        given[row["model"], row["asked_dimensions"]][row["task_id"]] = row["vector"]
+    for (model, _), of_task in sorted(given.items(), key=lambda item: item[0]):
+        found = [of_task.get(task) or [] for task in jobs.tasks]
+        if wanted in (None, model) and found and found[0] and len({len(one) for one in found}) == 1:
+            return model, {f"e{k}": list(column) for k, column in enumerate(zip(*found))}
+    return None, {}
+
+
 def by_hand(columns: Columns) -> Any:
     rules = {
         "context_dependence": (-1.0, 4), "tool_credential_surface": (-1.0, 2), "autonomy_horizon": (-1.0, 4),
@@ -285,8 +308,10 @@ def rivals(one: Forecasts) -> dict[str, Given]:
     said, plain, known = scales(one), categories(jobs), metadata(jobs)
     wide, chance = max(1, len(said)), Chance(seed)
     drawn = [[chance.random() for _ in range(wide)] for _ in jobs.runs]
-    sets: dict[str, Columns] = {"categories": plain, "metadata": known, "annotations": said}
-    sets["all of these"] = {**plain, **known, **said}
+    marked, (model, text) = annotated(jobs), vectors(jobs)
+    sets: dict[str, Columns] = {"categories": plain, "metadata": known, "annotations": said, "annotated facets": marked}
+    sets["all of these"] = {**plain, **known, **said, **marked}
+    sets[f"text embedding, {model}"] = text
     sets["noise"] = {f"noise{k}": [row[k] for row in drawn] for k in range(wide)}
     found: dict[str, Given] = {name: crossed(columns, jobs.accepted, seed) for name, columns in sets.items() if columns}
     if said:
@@ -331,7 +356,7 @@ def annotation_regression(x: Data, _table: Row) -> Row:
         if len(one.jobs.runs) < 5:
             continue
         columns: Columns = {}
-        for name, values in {**scales(one), **prices(one.jobs)}.items():
+        for name, values in {**scales(one), **annotated(one.jobs), **prices(one.jobs)}.items():
             mean, wide = spread_of(values)
             if wide >= 1e-12:
                 columns[name] = [(v - mean) / wide for v in values]
@@ -408,12 +433,14 @@ def label_row(
     steps = [limits[who] - generic[who] for who in limits if who in generic]
     both = sorted({*own} & {*aucs})
     columns = {**categories(jobs), **dummied(jobs.groups(facet_of(x, "pay")), "pay")}
+    text = vectors(jobs)[1]
     return {
         "agent": one.jobs.label, "label": name, "jobs": n, **rate,
         "kappa": None if name == "verdict" else kappa_of([verdict[run] for run in runs], held),
         "prompt": one.main, "auc_low": min(aucs.values(), default=None), "auc_high": max(aucs.values(), default=None),
         "gain": share(math.fsum(steps), len(steps)),
         "baseline_auc": auc_of(held, crossed(columns, held, x.seed)) if n >= 5 else None,
+        "text_auc": auc_of(held, crossed(text, held, x.seed)) if text and n >= 5 else None,
         "spearman": None if name == "verdict" else correlation(
             ranked([own[who] for who in both]), ranked([aucs[who] for who in both])
         ),

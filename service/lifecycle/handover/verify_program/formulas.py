@@ -34,6 +34,8 @@ from service.lifecycle.handover.verify_program.general import (
 from service.lifecycle.handover.verify_program.jobs import (
     acceptance,
     criterion_rates,
+    people_and_judge,
+    readings,
     rejection_causes,
     repeat_attempts,
     tool_agent,
@@ -85,6 +87,7 @@ FORMULAS: dict[str, tuple[Callable[[Data, Row], Row], list[str]]] = {
     "forecast_protocol": (forecast_protocol, ["agent", "forecaster", "prompt"]), "baselines": (baselines, ["agent", "baseline"]),
     "annotation_regression": (annotation_regression, ["agent", "term"]), "judge_labels": (judge_labels, ["agent", "label"]),
     "family_residual": (family_residual, ["agent"]),
+    "people_and_judge": (people_and_judge, ["agent", "group"]), "readings": (readings, ["agent", "plan"]),
 }  # fmt: skip
 """Table → how it is computed, and the columns that name a row."""
 NEAR = {"repeat_attempts": 1e-3, "annotation_regression": 1e-6, "forecasters": 1e-7}

@@ -189,3 +189,60 @@ def gained(first: Jobs, second: Jobs, mine: Sequence[bool], name: str) -> Row:
     for key, (low, high) in zip(("gain", "interaction"), ends):
         row[f"{key}_low"], row[f"{key}_high"] = low, high
     return row
+
+
+# --- people, and how much is read ------------------------------------------------------------------------------------------
+def opinions_of(x: Data) -> dict[str, Any]:
+    """Run → what most people say of it, None where they are evenly split."""
+    given: dict[str, list[bool]] = defaultdict(list)
+    for row in x.tables["ratings"]:
+        person = row["form"] == "human_panel" and row["purpose"] == "rating" and row["by_model"] is False
+        if person and row["accept"] is not None:
+            given[row["run_id"]].append(row["accept"])
+    return {run: None if 2 * sum(v) == len(v) else 2 * sum(v) > len(v) for run, v in given.items()}
+
+
+def people_and_judge(x: Data, _table: Row) -> Row:
+    said = opinions_of(x)
+    rows: list[Row] = []
+    n = 0
+    for every in jobs_of(x):
+        jobs = every.only([k for k, r in enumerate(every.runs) if said.get(r["run_id"]) is not None])
+        groups = jobs.groups(facet_of(x, "category"))
+        n += len(groups)
+        for name in {"all", *groups} if groups else ():
+            mine = [k for k, group in enumerate(groups) if name in ("all", group)]
+            within = [groups[k] for k in mine]
+            theirs, own = [said[jobs.runs[k]["run_id"]] for k in mine], [jobs.accepted[k] for k in mine]
+            row: Row = {"agent": jobs.label, "group": name, "jobs": len(mine), "kappa": kappa_of(theirs, own)}
+            row["agreement"] = share(sum(a == b for a, b in zip(theirs, own)), len(mine))
+            for column, held in (("people", theirs), ("judge", own)):
+                row.update(rated(column, held, [1.0] * len(held), x, within)[1])
+            rows.append(row)
+    return x.table(rows, n, {"evenly split": sum(value is None for value in said.values())})
+
+
+def readings(x: Data, _table: Row) -> Row:
+    plans = {"primary": x.standing, **{plan: x.gradings(plan) for plan in x.settings["plans_beside"]}}
+    rows = [reading_of(jobs, plan, verdicts) for jobs in jobs_of(x) for plan, verdicts in plans.items()]
+    return x.table(rows, sum(len(jobs.runs) for jobs in jobs_of(x)))
+
+
+def reading_of(every: Jobs, plan: str, verdicts: Sequence[Row]) -> Row:
+    x = every.x
+    points: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for v in verdicts:
+        points[v["run_id"]][0] += v["score"] or 0.0
+        points[v["run_id"]][1] += v["max_score"] or 0.0
+    jobs = every.only([k for k, r in enumerate(every.runs) if points.get(r["run_id"], [0, 0])[1]])
+    ids, own = {r["run_id"] for r in jobs.runs}, jobs.accepted
+    said = own if plan == "primary" else [points[r["run_id"]][0] >= points[r["run_id"]][1] for r in jobs.runs]
+    mine = [v["detail"] for v in verdicts if v["method"] == "llm_panel" and v["run_id"] in ids]
+    n, found = rated("accepted", said, [1.0] * len(said), x)
+    return {
+        "agent": jobs.label, "plan": plan, "jobs": n, **found, "primary": share(sum(own), n),
+        "reading": ", ".join(sorted({str(d["reading"]) for d in mine if d.get("reading")})) or None,
+        "external": sum("external" in (r["flags"] or []) for r in jobs.runs),
+        "up": sum(b and not a for a, b in zip(own, said)), "down": sum(a and not b for a, b in zip(own, said)),
+        "kappa": None if plan == "primary" else kappa_of(own, said),
+    }  # fmt: skip
