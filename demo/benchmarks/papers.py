@@ -1,7 +1,8 @@
 """From each benchmark's folder to its report: ``python -m demo.benchmarks.papers [NAME…] [-o FOLDER]``.
 
-Imports the synthetic set, runs solvers of several qualities in real sandboxes, has scripted judges and forecasters decide, and writes
-report, figures and an export whose figures its own ``verify.py`` then computes again. Needs no key.
+Imports the synthetic set, runs solvers of several qualities in real sandboxes, has scripted judges, raters and forecasters decide,
+and writes report, figures and an export whose figures its own ``verify.py`` then computes again. Needs no key. ``--slice``: a task
+or a few of each, and the first table of its report.
 """
 
 import argparse
@@ -10,16 +11,19 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from demo.benchmarks.make import make
+from demo.benchmarks.rating import rate
 from workstead.aio import AsyncClient
 from workstead.cli.common import line
 from workstead.cli.demo import DemoFailed, new_folder, service
 from workstead.cli.demo_model import scripted_models
+from workstead.cli.eval.reported import show_table
 from workstead.cli.run import agent_of
+from workstead.config import Connection
 from workstead.importers.contract import ImportOptions
 from workstead.importers.registry import importer_for
 from workstead.models import Benchmark
@@ -45,8 +49,14 @@ class Paper:
     models: tuple[str, ...] = ()
     """Scenarios that become models of the catalogue, as ``scripted/<scenario>``."""
     forecasters: tuple[str, ...] = ()
+    workers: tuple[str, ...] = ()
+    """Scenarios whose models answer as agents of one request each."""
+    people: bool = False
+    """People rate the work; it waits for them."""
     limit: int | None = None
     """Tasks, drawn by the seed."""
+    few: int = 1
+    """Tasks of a slice."""
 
 
 PAPERS = {
@@ -64,9 +74,10 @@ PAPERS = {
     "rli": Paper(
         "rli",
         ("works-right", "works-partial", "works-hostile"),
-        {"judge": "scripted/rli-judge", "people": "no", "environment": "workbench"},
-        ("rli-judge",),
-        limit=4,
+        {"people": "yes", "environment": "workbench"},
+        ("rli-worker",),
+        workers=("rli-worker",),
+        people=True,
     ),
     "payworthy": Paper(
         "payworthy",
@@ -80,6 +91,7 @@ PAPERS = {
         "freelance/shape_b.json",
         ("freelance-right", "freelance-wrong"),
         {"disputed": "{sets}/freelance/disputed.json", "environment": "workbench"},
+        few=2,
     ),
 }
 
@@ -89,18 +101,28 @@ class Showing:
     """One paper with a service."""
 
     client: AsyncClient
+    url: str
     sets: Path
     folder: Path
     name: str
     paper: Paper
+    sliced: bool = False
 
     async def show(self) -> None:
         """Raises DemoFailed, WorksteadError."""
         benchmark = await self._bring()
         agents = [await agent_of(self.client, self.sets / f"scaffolds/{name}.json") for name in self.paper.scaffolds]
+        agents += [
+            (await self.client.agents.create("single-response@latest", model=f"scripted/{name}")).id
+            for name in self.paper.workers
+        ]
         await self._forecast(benchmark, agents[0])
         evaluation = await self._evaluate(benchmark, agents)
-        await self._hand_over(evaluation)
+        if self.sliced:
+            report = await self.client.reports.of(evaluation.id)
+            show_table(report.tables[0])
+        else:
+            await self._hand_over(evaluation)
 
     async def _bring(self) -> Benchmark:
         importer = importer_for(self.name)
@@ -138,12 +160,20 @@ class Showing:
         started = await self.client.evaluations.start(draft.id, draft.revision, skip_preflight=True)
         line(f"{self.name}: {started.total} runs of {len(agents)} agents")
         async with asyncio.timeout(SECONDS):
+            if self.paper.people:
+                await self._rate(draft.id, agents)
             ended = await self.client.evaluations.wait(draft.id)
         outcomes = ended.counts.get("outcome", {})
         # Two judges who do not agree abstain: that is decided.
         if outcomes.get("graded", 0) + outcomes.get("abstained", 0) < ended.total:
             raise DemoFailed(f"{self.name}: not all of {ended.total} runs are decided: {ended.counts}")
         return ended
+
+    async def _rate(self, evaluation: str, agents: Sequence[str]) -> None:
+        """Have people decide once all work is delivered."""
+        await self.client.evaluations.wait(evaluation, until=lambda e: e.of_phase("grading", "done") == e.total)
+        done = await rate(self.client, self.url, evaluation, agents, self.name)
+        line(f"{self.name}: {done['human_panel']} ratings against the reference, {done['pairwise']} of pairs")
 
     def _tasks(self) -> dict[str, Any]:
         return {} if self.paper.limit is None else {"limit": self.paper.limit}
@@ -176,24 +206,30 @@ def _verify(name: str, folder: Path) -> None:
     line(f"{name}: {done.stdout.strip().splitlines()[-1]}; report: {folder / 'report/report.html'}", "green")
 
 
-async def _all(url: str, token: str, provider: str, sets: Path, folder: Path, names: Sequence[str]) -> None:
-    async with AsyncClient(url, token) as client:
+async def _all(
+    there: Connection, provider: str, sets: Path, folder: Path, names: Sequence[str], *, sliced: bool
+) -> None:
+    async with AsyncClient(there.url, there.token) as client:
         for scenario in dict.fromkeys(s for name in names for s in PAPERS[name].models):
             spec = {
                 "name": f"scripted/{scenario}", "provider": "scripted", "upstream_id": scenario, "dialect": "openai",
-                "base_url": f"{provider}/v1", "modalities": ["text", "image"],
+                "base_url": f"{provider}/v1", "modalities": ["text", "image"], "released_on": "2026-09-01",
                 "prices": {"input_usd": "1", "output_usd": "4", "as_of": "2026-11-01"},
             }  # fmt: skip
             model = await client.models.create(spec)
             await client.models.put_credential(model.id, f"sk-scripted-{scenario}")
         for name in names:
-            await Showing(client, sets, folder, name, PAPERS[name]).show()
+            paper = PAPERS[name]
+            shown = replace(paper, scaffolds=paper.scaffolds[:2], limit=paper.few) if sliced else paper
+            await Showing(client, there.url, sets, folder, name, shown, sliced).show()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="From each benchmark's folder to its report.")
     parser.add_argument("names", nargs="*", choices=[*PAPERS, []], help="default: all")
     parser.add_argument("-o", "--output", type=Path, default=Path("papers_output"))
+    parser.add_argument("--slice", action="store_true", help="a task or a few of each, and its first table")
+    parser.add_argument("--attach", action="store_true", help="use the running service instead of starting one")
     asked = parser.parse_args(arguments)
     names = asked.names or [*PAPERS]
     folder = new_folder(asked.output)
@@ -201,10 +237,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     scenarios = (sets / "models.toml").read_text(encoding="utf-8")
     try:
         with (
-            service(attach=False, folder=folder) as there,
+            service(attach=asked.attach, folder=folder) as there,
             scripted_models(scenarios, folder, scenario=DEFAULT) as provider,
         ):
-            asyncio.run(_all(there.url, there.token, provider, sets, folder, names))
+            asyncio.run(_all(there, provider, sets, folder, names, sliced=asked.slice))
     except DemoFailed as error:
         sys.exit(str(error))
 

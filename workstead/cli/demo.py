@@ -47,6 +47,7 @@ AGENTS = {
     "demo · tool agent": DemoAgent("tool-agent@latest", True, "scripted/responses"),
 }
 """Label of each agent → what it is, and whether it must pass."""
+SLICES_S = 600.0
 GONE_S = 15.0
 """How long after the service's end the kernel may take to let go of the last of it."""
 
@@ -63,7 +64,8 @@ def demo(output: Output = Path("demo_output"), attach: Attach = False) -> None:
     """Start the service, run real tasks, print events, verdicts and deliverables, stop it, leave nothing behind.
 
     Claude Code and our tool agent are the real ones; their model is a script (no key is needed). Exit code 0 only if the
-    oracle, the solver and both agents pass every task, the doer of nothing none, and nothing is left.
+    oracle, the solver and both agents pass every task, the doer of nothing none, and nothing is left. Then a task or two of
+    each benchmark, judged and rated by scripts, as far as the first table of its report.
     """
     if not (ROOT / "demo" / "tasks").is_dir():
         raise fail(f"the demo's tasks are part of the source tree; there is no {ROOT / 'demo'}")
@@ -74,11 +76,23 @@ def demo(output: Output = Path("demo_output"), attach: Attach = False) -> None:
         with service(attach, folder) as there, _models(attach, folder) as model_url:
             line(f"service at {there.url}, deliverables will lie in {folder}")
             runs = asyncio.run(_run(there, tasks, folder, model_url))
+            if model_url is not None:
+                _benchmarks(there, folder)
     agents = _agents(model_url)
     if wrong := unexpected(runs, agents):
         raise fail("\n".join(["the demo did not end as it should:", *wrong]), FAILED)
     passing = ", ".join(label for label, made_of in agents.items() if made_of.passes)
     line(f"as expected: {passing} pass all, demo-nop@1 none; {time.monotonic() - started:.0f} s in all", "green")
+
+
+def _benchmarks(there: Connection, folder: Path) -> None:
+    """Show a slice of each benchmark with the running service. Raises DemoFailed."""
+    line("\nA slice of each benchmark (`make demo-papers` shows all of them, with exports):", "bold")
+    command = [sys.executable, "-m", "demo.benchmarks.papers", "--slice", "--attach", "-o", str(folder / "benchmarks")]
+    reach = {"WORKSTEAD_URL": there.url, "WORKSTEAD_TOKEN": there.token}
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **reach}, timeout=SLICES_S, check=False)
+    if done.returncode != 0:
+        raise DemoFailed("a benchmark's slice did not end as it should: see above")
 
 
 @contextmanager

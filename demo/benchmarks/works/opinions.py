@@ -8,12 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from demo.benchmarks.works.payworthy import Job
-from demo.benchmarks.works.rli import ORDER
+from demo.benchmarks.works.rli import MARKS, ORDER, WORKS
 from workstead.cli.demo_model import toml
 
 NUMBER = {"nonce": "{nonce}"}
 CONTROL = {"check": {"reasoning": "It is not so.", "holds": False}}
 TALK = "I would start by asking the client a few questions."
+FIRST, SECOND = "The first work.", "The second work."
+"""How a judge of pairs is told which work begins."""
 _REFUSED = {"client_files": "missing_context", "client_systems": "harness_limit", "medium": "capability_gap"}
 _CHANCE = {"self_contained": 0.84, "client_files": 0.44, "client_systems": 0.17, "medium": 0.31}
 _SCALES = {
@@ -26,13 +28,15 @@ Opinion = Mapping[str, Any]
 
 
 def scenarios(jobs: Sequence[Job]) -> str:
-    """Return the file: two judges of postings that do not always agree, two forecasters, a judge of pairs."""
+    """Return the file: two judges of postings that do not always agree, two forecasters, a judge of pairs, a model
+    that works."""
     made: dict[str, Iterator[Opinion]] = {
         "payworthy-judge": _judge(jobs, strict=False),
         "payworthy-strict": _judge(jobs, strict=True),
         "forecaster-sharp": _forecaster(jobs, sharp=True),
         "forecaster-blunt": _forecaster(jobs, sharp=False),
         "rli-judge": _pairs(),
+        "rli-worker": _namer(),
     }
     parts = [f"[[scenario]]\nname = {toml(name)}\nopinions = {toml(list(said))}\n" for name, said in made.items()]
     return "\n".join(parts)
@@ -73,11 +77,24 @@ def _forecaster(jobs: Sequence[Job], *, sharp: bool) -> Iterator[Opinion]:
         yield _said(numbers, f"# {job.title}\n")
 
 
+def _namer() -> Iterator[Opinion]:
+    """A model that works on projects: it can write, and nothing else."""
+    title, reference = WORKS["public_903"]
+    for name, data in reference().items():
+        yield {"seen": [title], "say": f'<file name="{name}">\n{data.decode()}</file>'}
+    yield {"seen": [], "say": f'<file name="answer.md">\n{TALK}\n</file>'}
+
+
 def _pairs() -> Iterator[Opinion]:
-    """Talk loses against work, in either place; everything else is called the same."""
+    """Work without the part that its brief is about loses, in either place, as talk and orders do; everything else is called
+    the same."""
+    for mark in MARKS.values():
+        yield _said(_pair("same"), FIRST, mark, SECOND, mark)
+        yield _said(_pair("first"), FIRST, mark, SECOND)
+        yield _said(_pair("second"), SECOND, mark)
     for sign in (TALK, ORDER.strip()[:40]):
-        yield _said(_pair("second"), "The first work.", sign, "The second work.")
-        yield _said(_pair("first"), "The second work.", sign)
+        yield _said(_pair("second"), FIRST, sign, SECOND)
+        yield _said(_pair("first"), SECOND, sign)
     yield _said(_pair("same"))
 
 

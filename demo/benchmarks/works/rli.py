@@ -137,6 +137,14 @@ WORKS: Mapping[str, tuple[str, Callable[[], Files]]] = {
 }
 """Project → title of the brief, and what a professional delivers."""
 
+MARKS = {
+    "public_901": "| closing note (C5) |",
+    "public_902": "requestAnimationFrame",
+    "public_903": "Our favourite is",
+    "public_905": "2026-03",
+}
+"""Project → what stands in the part of the reference that the brief is about. The others' first file is what was wanted."""
+
 
 def delivered(title: str, variant: str) -> Files:
     """Return the files of a work of this quality; ``nothing`` has none. Raises StopIteration for a title of another set."""

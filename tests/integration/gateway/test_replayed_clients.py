@@ -26,7 +26,7 @@ def _message(text: str, facts: str = FACTS) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def _own_side(bench: GateBench, folder: Path) -> AsyncGenerator[httpx.AsyncClient]:
+async def own_side(bench: GateBench, folder: Path) -> AsyncGenerator[httpx.AsyncClient]:
     async def find(project_id: str, names: list[str]) -> Any:
         return [bench.model()]
 
@@ -64,7 +64,7 @@ async def _replaying(bench: GateBench, recorded: Grant) -> Grant:
 
 
 async def test_a_simulated_client_says_again_what_it_said(bench: GateBench, tmp_path: Path) -> None:
-    async with _own_side(bench, tmp_path) as own:
+    async with own_side(bench, tmp_path) as own:
         recorded, said = await _recorded(bench, own, "which format?", "until when?")
         again = await _replaying(bench, recorded)
         for text, answer in zip(("which format?", "until when?"), said, strict=True):
@@ -84,7 +84,7 @@ async def test_a_simulated_client_says_again_what_it_said(bench: GateBench, tmp_
 
 
 async def test_what_the_client_knows_is_in_no_mismatch(bench: GateBench, tmp_path: Path) -> None:
-    async with _own_side(bench, tmp_path) as own:
+    async with own_side(bench, tmp_path) as own:
         recorded, _ = await _recorded(bench, own, "which format?")
         again = await _replaying(bench, recorded)
         other = _message("which format?", FACTS.replace("4711", "4712"))
@@ -101,7 +101,7 @@ async def test_what_the_client_knows_is_in_no_mismatch(bench: GateBench, tmp_pat
 
 
 async def test_a_client_of_an_attempt_that_is_not_served_asks_nobody(bench: GateBench, tmp_path: Path) -> None:
-    async with _own_side(bench, tmp_path) as own:
+    async with own_side(bench, tmp_path) as own:
         grant = await bench.grant()
         answer = await own.post("/v1/messages", json=_message("which format?"), headers=_for(grant))
         assert (answer.status_code, answer.json()["error"]["code"]) == (503, "run_not_served")

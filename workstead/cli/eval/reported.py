@@ -20,10 +20,10 @@ def show_report(found: Report) -> None:
             text = f"{entry.get('text')}: {entry.get('count')} of {entry.get('of')}"
             line(text, "yellow" if entry.get("warning") else "")
     for table in found.tables:
-        _show(table)
+        show_table(table)
 
 
-def _show(table: ReportTable) -> None:
+def show_table(table: ReportTable) -> None:
     line("")
     line(table.title or table.name, "bold")
     columns = [c for c in table.columns if not _is_bound(c, table)]

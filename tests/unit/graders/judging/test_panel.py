@@ -1,5 +1,7 @@
 import asyncio
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,7 +9,7 @@ from hypothesis import given as generated
 from hypothesis import strategies as st
 
 from service.domain.judging import JudgeSpec
-from service.graders.contract import GraderBusy, GraderFault, Question
+from service.graders.contract import GraderBusy, GraderFault, InvalidVote, Question
 from service.graders.judging.fencing import Fence
 from service.graders.judging.orders import shuffled
 from service.graders.judging.panel import Asking, majority, together, votes_of
@@ -35,6 +37,38 @@ async def test_every_judge_gives_every_vote_in_order() -> None:
     assert [(v.content["said"], v.item, v.n) for v in votes] == [
         ("b 1", "whole", 1), ("b 2", "whole", 2), ("a 1", "whole", 1), ("a 2", "whole", 2)
     ]  # fmt: skip
+
+
+async def test_numbers_follow_from_what_nobody_could_know_and_differ_by_question() -> None:
+    """So that a question can be had again to the byte (a replay), and no deliverable can hold its number."""
+
+    async def numbers(secret: str) -> list[str]:
+        seen: list[str] = []
+
+        def say(_judge: JudgeSpec, _item: str, _n: int, question: Question) -> str:
+            seen.append(question.text.split()[-1])
+            return "no answer at all" if len(seen) == 1 else question.text
+
+        settings = JudgingSettings(judges=[JudgeSpec(model="b"), JudgeSpec(model="a")], votes=2)
+        for item in ("r1", "r2"):
+            await votes_of(replace(given({}, [], ScriptedJudges(say)), secret=secret), settings, item, forgiving)
+        return seen
+
+    first = await numbers("grd_1")
+    assert len(first) == len(set(first)) == 9, "each judge, item, vote and try has its own"
+    assert all(re.fullmatch("[0-9a-f]{32}", number) for number in first)
+    assert await numbers("grd_1") == first
+    assert not {*await numbers("grd_2")} & {*first}
+    assert not {*await numbers("")} & {*await numbers("")}, "without a secret by chance"
+
+
+def forgiving(judge: JudgeSpec, n: int) -> Asking:
+    def read(text: str, nonce: str) -> dict[str, Any]:
+        if not text.endswith(nonce):
+            raise InvalidVote("schema")
+        return {"said": text}
+
+    return replace(asking(judge, n), reading=read)
 
 
 async def test_a_failure_waits_for_the_others_and_the_lasting_one_is_raised() -> None:
