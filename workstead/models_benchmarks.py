@@ -30,3 +30,13 @@ class BenchmarkCard(Model):
     groupings: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     source: dict[str, Any] = Field(default_factory=dict[str, Any])
     labels: dict[str, str] = Field(default_factory=dict[str, str])
+
+
+class Embeddings(Model):
+    """Vectors of one kind that a benchmark's tasks have."""
+
+    model: str
+    asked_dimensions: int
+    """0: the model's own."""
+    length: int
+    tasks: int

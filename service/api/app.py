@@ -29,6 +29,7 @@ from service.api.resources import (
     deliverables,
     desktop,
     driving,
+    embeddings,
     evaluation_control,
     evaluation_matrix,
     evaluation_tables,
@@ -85,7 +86,8 @@ from service.api.state import ApiState
 
 API_VERSION = "1"
 RESOURCES = (
-    blobs, task_archives, tasks, client_facts, benchmarks, operations, conformance, scaffolds, scaffold_catalogue, images, agents,
+    blobs, task_archives, tasks, client_facts, benchmarks, embeddings, operations, conformance, scaffolds, scaffold_catalogue,
+    images, agents,
     runs, run_events, attempts, artifacts, model_requests, service_calls, trajectory,
     models, services, breakers,
     integrity, evidence, judge_probes, grading_jobs, grading_export, gradings, jobbench, controls, grading_plans, regrades, reviews, votes,

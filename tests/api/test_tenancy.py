@@ -22,7 +22,14 @@ LISTS = (
     *("/v1/grading-plans", "/v1/regrades", "/v1/reviews"),
     *("/v1/operations", "/v1/gradings", "/v1/changes", "/v1/models", "/v1/services", "/v1/breakers", "/v1/images"),
     *("/v1/campaigns", "/v1/changes?kinds=campaign"),
-    *("/v1/evaluations", "/v1/forecast-sets", "/v1/annotation-sets", "/v1/publications", "/v1/judge-probes", "/v1/run-notes"),
+    *(
+        "/v1/evaluations",
+        "/v1/forecast-sets",
+        "/v1/annotation-sets",
+        "/v1/publications",
+        "/v1/judge-probes",
+        "/v1/run-notes",
+    ),
 )
 INTEGRITY = {"method": "integrity"}
 LABELS = {"name": "needs", "question": "Which?", "answer": {"kind": "boolean"}}
@@ -36,6 +43,7 @@ BODIES: dict[str, Any] = {
     "/v1/forecast-sets/{set_id}/forecasts": {"forecasts": [{"task": "x", "forecaster": "f", "p_hat": 0.5}]},
     "/v1/annotation-sets/{annotation_set_id}/start": {},
     "/v1/annotation-sets/{annotation_set_id}/annotations": {"annotations": [{"target": "x", "value": "a"}]},
+    "/v1/benchmarks/{benchmark_id}/embeddings": {"model": "m"},
     "/v1/benchmarks/{benchmark_id}/derive": {"name": "part", "version": "1"},
     "/v1/runs/{run_id}/notes": {"body": "x"},
     "/v1/evaluations/{evaluation_id}/start": {},

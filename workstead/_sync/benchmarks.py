@@ -5,7 +5,7 @@ import hashlib
 import json
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
@@ -17,7 +17,7 @@ from workstead._sync.pages import pages
 from workstead.errors import Conflict, Invalid, NotFound, problem_of
 from workstead.models import Benchmark, BenchmarkItem, Operation
 from workstead.models_annotations import Derivation
-from workstead.models_benchmarks import BenchmarkCard
+from workstead.models_benchmarks import BenchmarkCard, Embeddings
 
 IMPORT_WAIT_S = 10.0
 OnProgress = Callable[[int, int], None]
@@ -109,6 +109,20 @@ class SyncBenchmarks:
         """
         body = {"name": name, "version": version, "rule": dict(rule), "dry_run": dry_run}
         return Derivation.model_validate(self._http.json("POST", _path(benchmark_id, "derive"), json=body))
+
+    def embed(self, benchmark_id: str, model: str, *, dimensions: int = 256) -> Operation:
+        """Begin to have vectors made of the texts of tasks that have none of this kind; 0 dimensions: the model's own.
+
+        Raises Invalid (``model_not_found``), NotFound, Problem.
+        """
+        body, headers = {"model": model, "dimensions": dimensions}, {"Idempotency-Key": str(uuid.uuid4())}
+        found = self._http.json("POST", _path(benchmark_id, "embeddings"), json=body, headers=headers)
+        return Operation.model_validate(found)
+
+    def embeddings(self, benchmark_id: str) -> Sequence[Embeddings]:
+        """Return which vectors its tasks have. Raises NotFound, Problem."""
+        found = self._http.json("GET", _path(benchmark_id, "embeddings"))
+        return [Embeddings.model_validate(one) for one in found["data"]]
 
     def set_checks(self, benchmark_id: str, checks: Mapping[str, Mapping[str, Any]]) -> Benchmark:
         """Keep what a check found: key → ``{state: ok|suspect|broken, oracle, nop, reasons, runs}``, ≤ 5 000 at once.

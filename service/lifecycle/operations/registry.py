@@ -24,6 +24,7 @@ KINDS = {
     "model_ratings": Kind("service.lifecycle.operations.model_ratings:run", "gradings"),
     "forecasts": Kind("service.lifecycle.operations.forecasts:run", "runs"),
     "annotations": Kind("service.lifecycle.operations.annotations:run", "runs"),
+    "embeddings": Kind("service.lifecycle.operations.embeddings:run", "benchmarks"),
     "preflight": Kind("service.lifecycle.operations.preflight.handler:run", "runs"),
     "film": Kind("service.lifecycle.operations.film:run", "runs"),
     "controls": Kind("service.lifecycle.operations.controls:run", "gradings"),

@@ -357,7 +357,7 @@ def test_a_table_becomes_a_file(server: Server, tmp_path: Path) -> None:
 
 
 def test_an_export_is_for_whom_it_says_and_named_for_a_publication(server: Server, tmp_path: Path) -> None:
-    made = {"id": "op_1", "kind": "export", "created_at": "2026-11-30T00:00:00Z", "result": {}}
+    made: dict[str, Any] = {"id": "op_1", "kind": "export", "created_at": "2026-11-30T00:00:00Z", "result": {}}
     target = tmp_path / "out.zip"
     words = (
         "--profile",

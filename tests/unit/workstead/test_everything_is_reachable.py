@@ -68,6 +68,8 @@ CALLS: dict[str, Call] = {
     "list_annotations": lambda c, _: c.annotations.rows("ans_1"),
     "list_annotation_values": lambda c, _: c.annotations.values("ans_1"),
     "import_annotations": lambda c, _: c.annotations.bring("ans_1", [{"target": "t", "value": "a"}]),
+    "make_embeddings": lambda c, _: c.benchmarks.embed("bench_1", "m"),
+    "list_embeddings": lambda c, _: c.benchmarks.embeddings("bench_1"),
     "derive_benchmark": lambda c, _: c.benchmarks.derive("bench_1", "part", "1", {}),
     "create_campaign": lambda c, _: c.campaigns.create({"name": "x"}),
     "list_campaigns": lambda c, _: c.campaigns.list(),
