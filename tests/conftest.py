@@ -10,7 +10,23 @@ from pathlib import Path
 import pytest
 import pytest_socket
 
+from tests.fixtures.postgres import (
+    data_dir,
+    database_template,
+    database_url,
+    empty_database_url,
+    empty_dir,
+    made_cluster,
+    postgres_server,
+    reused_database,
+)
 from tests.needs import needs_browser, needs_docker
+from tests.scheduling import InLanes, in_order, scheduler
+
+__all__ = [
+    "data_dir", "database_template", "database_url", "empty_database_url", "empty_dir", "made_cluster",
+    "postgres_server", "reused_database",
+]  # fmt: skip
 
 _HERE = Path(__file__).parent
 _FOLDER_MARKERS = {
@@ -47,6 +63,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(name)
         if item.path.is_relative_to(_HERE) and item.path.relative_to(_HERE).as_posix().startswith(_LONGER):
             item.add_marker("longer")
+    in_order(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config) -> InLanes | None:
+    return scheduler(config)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

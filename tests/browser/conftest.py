@@ -18,9 +18,8 @@ from tests.api.conftest import quiet_logs
 from tests.api.helpers import Tenant, make_tenant, served
 from tests.browser.heard import Heard, Hearing
 from tests.browser.namespace import Namespace, own_namespace
-from tests.fixtures.postgres import database_template, database_url, postgres_server
 
-__all__ = ["database_template", "database_url", "postgres_server", "quiet_logs"]
+__all__ = ["quiet_logs"]
 
 PORT = 8040
 SITE = f"http://127.0.0.1:{PORT}"

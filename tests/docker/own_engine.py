@@ -17,21 +17,31 @@ class OwnEngine:
         self.url = f"unix://{folder}/docker.sock"
         self._config = folder / "daemon.json"
         self._config.write_text(json.dumps({"live-restore": live_restore}))
+        self._containerd: subprocess.Popen[bytes] | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        argv = [
+        """Start the daemon, the first time after its containerd, which outlives it as where systemd runs both."""
+        socket = str(self.folder / "containerd.sock")
+        if self._containerd is None:
+            (self.folder / "containerd.toml").write_text('disabled_plugins = ["io.containerd.grpc.v1.cri"]\n')
+            places = ("config", "containerd.toml"), ("root", "containerd-root"), ("state", "containerd-state")
+            argv = [word for name, path in places for word in (f"--{name}", str(self.folder / path))]
+            self._containerd = self._begin(["containerd", *argv, "--address", socket])
+        self._process = self._begin([
             "dockerd", "--config-file", str(self._config), "--host", self.url, "--data-root", str(self.folder / "data"),
             "--exec-root", str(self.folder / "exec"), "--pidfile", str(self.folder / "pid"), "--bridge", "none",
-            "--iptables=false", "--ip6tables=false",
-        ]  # fmt: skip
-        with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(argv, stdout=log, stderr=log, start_new_session=True)
+            "--iptables=false", "--ip6tables=false", "--containerd", socket,
+        ])  # fmt: skip
         end = time.monotonic() + UP_S
         while self.ask("version").returncode != 0:
             if time.monotonic() > end or self._process.poll() is not None:
                 raise AssertionError((self.folder / "log").read_text()[-3000:])
             time.sleep(0.1)
+
+    def _begin(self, argv: list[str]) -> "subprocess.Popen[bytes]":
+        with (self.folder / "log").open("ab") as log:
+            return subprocess.Popen(argv, stdout=log, stderr=log, start_new_session=True)
 
     def ask(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         argv = ["docker", "--host", self.url, *arguments]
@@ -53,6 +63,9 @@ class OwnEngine:
         """Stop what still runs of it, by the paths that only this engine has, and give its mounts back."""
         if self._process is not None and self._process.poll() is None:
             self.end(signal.SIGTERM)
+        if self._containerd is not None:
+            self._containerd.terminate()
+            self._containerd.wait(timeout=60)
         for _ in range(100):
             left = self._processes()
             for pid in left:
@@ -66,10 +79,10 @@ class OwnEngine:
                 subprocess.run(["umount", "--lazy", line.split()[1]], check=True, timeout=30)
 
     def _processes(self) -> list[int]:
-        """Return containerd and its shims: their command lines name our folder."""
+        """Return shims that are left: their command lines name our folder."""
         found: list[int] = []
         for proc in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
-                if f"{self.folder}/exec/".encode() in (proc / "cmdline").read_bytes():
+                if f"{self.folder}/containerd.sock".encode() in (proc / "cmdline").read_bytes():
                     found.append(int(proc.name))
         return found

@@ -30,10 +30,9 @@ from service.store.rows_requests import ModelRequestRow
 from service.supervisor.postgres import EmbeddedPostgres
 from service.testing.sandbox_bench import Bench, python
 from service.workers.gateway_link import GatewayLink
-from tests.fixtures.postgres import database_template, new_database, open_directory, postgres_server
+from tests.fixtures.postgres import new_database, open_directory
 from tests.integration.store.seeds import add_host, add_run, seed
 
-__all__ = ["database_template", "postgres_server"]
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(400)]
 SECRET = "sk-scripted-slow"
 ASK = """

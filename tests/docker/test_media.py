@@ -21,11 +21,11 @@ from service.scaffolds.media.placing import equipped
 from service.store import runs, service_calls, services
 from service.store.tables_models import services as table
 from service.testing.sandbox_bench import Bench
-from tests.docker.test_gateway import House, database_template, house, postgres_server
+from tests.docker.test_gateway import House, house
 from tests.docker.test_kits import kit
 from tests.unit.scaffolds.build import CONTEXT
 
-__all__ = ["database_template", "house", "kit", "postgres_server"]
+__all__ = ["house", "kit"]
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(400)]
 NAMES = ("images", "speech", "transcription")
 CONTEXT_OF_MEDIA = replace(CONTEXT, settings=AgentSettings(services=list(NAMES)))

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -19,20 +18,13 @@ from service.supervisor import leftovers, proc
 from service.supervisor.account import SYSTEM_USER, server_account
 from service.supervisor.cluster import Cluster
 from service.supervisor.postgres import EmbeddedPostgres
-from tests.fixtures.postgres import link_binaries, open_directory, plain_url
+from tests.fixtures.postgres import plain_url
 
 ROOT = os.geteuid() == 0
 only_root = pytest.mark.skipif(not ROOT, reason="changes the uid")
 SOCKET_DIR_MODE = 0o710 if ROOT else 0o700
 """The gateway's user, who is in the server's group, must reach it."""
 REPOSITORY = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def data_dir(postgres_server: EmbeddedPostgres) -> Iterator[Path]:
-    with open_directory() as directory:
-        link_binaries(postgres_server, directory)
-        yield directory
 
 
 def processes(data_dir: Path) -> list[int]:
@@ -75,21 +67,21 @@ def test_settings_are_durable_by_default(data_dir: Path) -> None:
     assert {method for _, method in rules} == {"scram-sha-256"}
 
 
-def test_files_are_private_and_nothing_outside_changes(data_dir: Path) -> None:
-    outside = [Path.home(), *data_dir.parents, *Path(sys.prefix).parents, Path(sys.prefix), Path("/run")]
+def test_files_are_private_and_nothing_outside_changes(empty_dir: Path) -> None:
+    outside = [Path.home(), *empty_dir.parents, *Path(sys.prefix).parents, Path(sys.prefix), Path("/run")]
     outside += [Path(sys.prefix) / "lib", Path("/etc"), Path("/var/lib")]
     before = {path: (path.stat().st_mode, path.stat().st_uid, path.stat().st_gid) for path in outside}
-    own_mode = data_dir.stat().st_mode
-    with EmbeddedPostgres(data_dir, durable=False) as server:
-        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in data_dir.iterdir()}
-        socket = data_dir / "pg-socket" / ".s.PGSQL.5432"
+    own_mode = empty_dir.stat().st_mode
+    with EmbeddedPostgres(empty_dir, durable=False) as server:
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in empty_dir.iterdir()}
+        socket = empty_dir / "pg-socket" / ".s.PGSQL.5432"
         assert stat.S_IMODE(socket.stat().st_mode) == (0o770 if ROOT else 0o700)
         assert server.pid is not None
-    assert modes.pop(next(data_dir.glob("pg-bin-*")).name) == 0o755
+    assert modes.pop(next(empty_dir.glob("pg-bin-*")).name) == 0o755
     assert modes.pop("pg-socket") == SOCKET_DIR_MODE
     assert {name: mode for name, mode in modes.items() if mode & 0o077} == {}
     assert modes["pg-password"] == 0o600
-    assert data_dir.stat().st_mode == own_mode
+    assert empty_dir.stat().st_mode == own_mode
     assert {path: (path.stat().st_mode, path.stat().st_uid, path.stat().st_gid) for path in outside} == before
 
 
@@ -271,10 +263,10 @@ def _make(data_dir: Path) -> None:
         pass
 
 
-def test_a_long_path_gets_a_short_private_socket_that_goes_again(data_dir: Path) -> None:
-    deep = data_dir / ("d" * 100) / "data"
+def test_a_long_path_gets_a_short_private_socket_that_goes_again(empty_dir: Path) -> None:
+    deep = empty_dir / ("d" * 100) / "data"
     deep.parent.mkdir(mode=0o711)
-    runtime_dir = data_dir / "run"
+    runtime_dir = empty_dir / "run"
     runtime_dir.mkdir(mode=0o711)
     server = EmbeddedPostgres(deep, durable=False, runtime_dir=runtime_dir)
     server.start()
@@ -288,16 +280,16 @@ def test_a_long_path_gets_a_short_private_socket_that_goes_again(data_dir: Path)
     assert list(runtime_dir.iterdir()) == []
 
 
-def test_a_path_with_odd_characters_works(data_dir: Path) -> None:
-    with EmbeddedPostgres(data_dir / "odd ä, 'name' %41", durable=False) as server:
+def test_a_path_with_odd_characters_works(empty_dir: Path) -> None:
+    with EmbeddedPostgres(empty_dir / "odd ä, 'name' %41", durable=False) as server:
         assert query(server.url, "SELECT 1") == [(1,)]
     with pytest.raises(Invalid, match="cannot live in"):
-        EmbeddedPostgres(data_dir / "$(touch gotcha)").start()
+        EmbeddedPostgres(empty_dir / "$(touch gotcha)").start()
 
 
 @only_root
-def test_a_directory_that_the_servers_user_cannot_enter_is_named(data_dir: Path) -> None:
-    closed = data_dir / "closed"
+def test_a_directory_that_the_servers_user_cannot_enter_is_named(empty_dir: Path) -> None:
+    closed = empty_dir / "closed"
     closed.mkdir(mode=0o700)
     with pytest.raises(Invalid, match="cannot enter") as caught:
         EmbeddedPostgres(closed / "data").start()
@@ -306,17 +298,17 @@ def test_a_directory_that_the_servers_user_cannot_enter_is_named(data_dir: Path)
     assert stat.S_IMODE(closed.stat().st_mode) == 0o700
 
 
-def test_half_made_things_of_an_earlier_start_are_made_anew(data_dir: Path) -> None:
-    _make(data_dir)
-    binary = next(data_dir.glob("pg-bin-*/*/*/bin/postgres"))
+def test_half_made_things_of_an_earlier_start_are_made_anew(empty_dir: Path) -> None:
+    _make(empty_dir)
+    binary = next(empty_dir.glob("pg-bin-*/*/*/bin/postgres"))
     binary.unlink()
     binary.write_bytes(b"cut short")
-    shutil.rmtree(data_dir / "pg")
-    (data_dir / "pg.new").mkdir()
-    (data_dir / "pg.new" / "PG_VERSION").write_text("18\n")
-    with EmbeddedPostgres(data_dir, durable=False) as server:
+    shutil.rmtree(empty_dir / "pg")
+    (empty_dir / "pg.new").mkdir()
+    (empty_dir / "pg.new" / "PG_VERSION").write_text("18\n")
+    with EmbeddedPostgres(empty_dir, durable=False) as server:
         assert query(server.url, "SELECT 1") == [(1,)]
-    assert not (data_dir / "pg.new").exists()
+    assert not (empty_dir / "pg.new").exists()
 
 
 def test_only_the_main_thread_may_start_it(data_dir: Path) -> None:

@@ -19,18 +19,11 @@ from service.supervisor.account import server_account
 from service.supervisor.cluster import Cluster
 from service.supervisor.postgres import EmbeddedPostgres
 from service.supervisor.status import Status, read_status
-from tests.fixtures.postgres import link_binaries, open_directory, plain_url
+from tests.fixtures.postgres import plain_url
 
 REPOSITORY = Path(__file__).parents[2]
 SLEEPER = ["/bin/sleep", "1000"]
 GONE_S = 5
-
-
-@pytest.fixture
-def data_dir(postgres_server: EmbeddedPostgres) -> Iterator[Path]:
-    with open_directory() as directory:
-        link_binaries(postgres_server, directory)
-        yield directory
 
 
 class Served:
@@ -183,7 +176,7 @@ def test_nothing_outlives_a_killed_supervisor_and_the_next_one_goes_on(
 
 
 def test_a_kill_at_any_moment_of_the_start_leaves_nothing_and_blocks_nothing(
-    data_dir: Path, served: Callable[..., Served]
+    empty_dir: Path, served: Callable[..., Served]
 ) -> None:
     seed = random.randrange(10_000)
     print(f"seed {seed}")
@@ -192,10 +185,10 @@ def test_a_kill_at_any_moment_of_the_start_leaves_nothing_and_blocks_nothing(
         serve = served(children={"api": SLEEPER})
         time.sleep(moments.uniform(0.2, 2.0))
         serve.end(signal.SIGKILL)
-        assert proc.wait_until(lambda: not _users_of(data_dir), GONE_S), _users_of(data_dir)
+        assert proc.wait_until(lambda: not _users_of(empty_dir), GONE_S), _users_of(empty_dir)
         serve.output.unlink()
     serve = served(children={"api": SLEEPER}).wait_ready()
-    assert value(EmbeddedPostgres(data_dir).url, "SELECT 1") == 1
+    assert value(EmbeddedPostgres(empty_dir).url, "SELECT 1") == 1
     assert serve.end() == 0
 
 

@@ -5,16 +5,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.integration.driving.remote import Remote
-from tests.integration.lifecycle.conftest import (
-    database_template,
-    database_url,
-    empty_database_url,
-    postgres_server,
-    stage,
-)
+from tests.integration.lifecycle.conftest import stage
 from tests.integration.lifecycle.stage import Stage
 
-__all__ = ["database_template", "database_url", "empty_database_url", "postgres_server", "remote", "stage"]
+__all__ = ["remote", "stage"]
 
 
 @pytest.fixture

@@ -9,10 +9,7 @@ import pytest_asyncio
 from service.models.scripted.server import Scripted
 from service.supervisor.postgres import EmbeddedPostgres
 from tests.fixtures.postgres import new_database
-from tests.integration.conftest import database_template, database_url, empty_database_url, postgres_server
 from tests.integration.gateway.bench import GateBench
-
-__all__ = ["bench", "database_template", "database_url", "empty_database_url", "postgres_server", "provider"]
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,7 @@ from pathlib import Path
 import pytest
 
 from service.testing.memory_sandbox import MemoryBackend, MemoryHost
-from tests.integration.conftest import database_template, database_url, empty_database_url, postgres_server
 from tests.integration.lifecycle.stage import Stage
-
-__all__ = ["database_template", "database_url", "empty_database_url", "postgres_server", "stage"]
-
 
 MACHINES = Path("/workspace")
 

@@ -150,7 +150,7 @@ async def test_a_program_that_waited_for_us_gets_that_time_back(stage: Stage, wa
     assert after.deadline_at is not None
     assert moved_s - 1 < (after.deadline_at - before.deadline_at).total_seconds() < moved_s + 20
     (inside,) = stage.machine.sandboxes.values()
-    (inside.root / "workspace" / "go").touch()
+    (inside.root / "go").touch()
     await going
     assert (await stage.row(run_id)).ended_because is EndedBecause.COMPLETED
 

@@ -5,10 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from service.store.database import Database
-from tests.fixtures.postgres import database_template, database_url, empty_database_url, postgres_server
 from tests.integration.store.seeds import Seeds, seed
-
-__all__ = ["database_template", "database_url", "db", "empty_database_url", "postgres_server", "seeds"]
 
 
 @pytest.fixture
