@@ -1,6 +1,7 @@
 """Things that only a process of the service's makes, as it would leave them."""
 
 import hashlib
+from typing import Any
 
 from service.domain.ids import new_id
 from service.domain.judging import JudgeSpec
@@ -13,7 +14,7 @@ PROBE = ProbeReport(
     judge=JudgeSpec(model="acme/one"), judge_key="k", reported_models=["one"], plan="p/one@1", method="m",
     method_version="1", prompt="p@1", seed=1, runs=[], cost=Cost(requests=0, input_tokens=0, output_tokens=0),
 )  # fmt: skip
-_HEADER = {
+_HEADER: dict[str, Any] = {
     "title": "Week 48", "benchmark": None, "evaluations": [], "plan": "task@1", "policies": {}, "notice": "", "agents": 0,
     "tasks": 0, "runs": 0, "settings": {},
 }  # fmt: skip

@@ -55,10 +55,10 @@ async def test_what_is_invalidated_and_redone_is_replayed_as_it_counts(tenant: T
     await tenant.post("/v1/runs:invalidate", filter_, 200)
     refused = await replay(tenant, before, 409)
     assert refused["type"].endswith(":not_replayable")
-    assert (refused["fields"]["missing"], refused["fields"]["not_done"]) == (1, 0)
+    assert (refused["missing"], refused["not_done"]) == (1, 0)
     await tenant.post(f"/v1/evaluations/{before['id']}/resume", None, 200)
     refused = await replay(tenant, before, 409)
-    assert (refused["fields"]["missing"], refused["fields"]["not_done"]) == (0, 1)
+    assert (refused["missing"], refused["not_done"]) == (0, 1)
     (redone,) = await runs_of(tenant, before, phase="queued")
     await end(tenant, redone["id"], Outcome.GRADED)
     again = await replay(tenant, before)
@@ -72,7 +72,7 @@ async def test_a_replay_says_nothing_else_and_gets_no_other_agents(tenant: Tenan
     for more in ({"samples": 3}, {"seed": 8}, {"agents": [{"scaffold": "left@1"}]}, {"tasks": {"limit": 1}}):
         problem = await replay(tenant, before, 422, **more)
         assert problem["type"].endswith(":replay_says_more"), problem
-        assert problem["fields"]["fields"] == [*more]
+        assert problem["fields"] == [*more]
     assert (await replay(other, before, 404))["type"].endswith(":evaluation_not_found")
     again = await replay(tenant, before)
     problem = await tenant.post(f"/v1/evaluations/{again['id']}/agents", [{"scaffold": "left@1"}], 409)
@@ -86,7 +86,7 @@ async def test_a_recording_that_is_gone_is_told_before_anything_runs(tenant: Ten
     async with tenant.state.db.transaction() as tx:
         await tx.execute(runs_table.delete().where(runs_table.c.id == first["id"]))
     problem = await start(tenant, again, 409)
-    assert (problem["type"].rpartition(":")[2], problem["fields"]["runs"]) == ("recording_gone", 1)
+    assert (problem["type"].rpartition(":")[2], problem["runs"]) == ("recording_gone", 1)
     assert await runs_of(tenant, again) == []
 
 
@@ -102,4 +102,4 @@ async def test_work_that_nothing_can_do_again_is_not_replayed(tenant: Tenant) ->
         await end(tenant, run["id"], Outcome.GRADED)
     problem = await replay(tenant, made, 422)
     assert problem["type"].endswith(":evaluation_refused")
-    assert [one["type"] for one in problem["fields"]["problems"]] == ["cannot_replay"]
+    assert [one["type"] for one in problem["problems"]] == ["cannot_replay"]

@@ -8,7 +8,7 @@ from demo.desktop.scripts import PRICE_UPDATE
 from tests.bench.report import Result
 from tests.journeys.models import Lab, lab
 from tests.journeys.test_desktop import (
-    EACH_PROVIDER,
+    VOCABULARIES,
     artifact,
     cells_of,
     drive,
@@ -24,7 +24,7 @@ REMOTE = "remote loop"
 
 
 def desktop_runs(runs: int = RUNS) -> Result:
-    ways = [*EACH_PROVIDER, REMOTE]
+    ways = [*VOCABULARIES, REMOTE]
     with lab(WORKSTEAD_WORKER__SLOTS=str(AT_ONCE)) as screens, ThreadPoolExecutor(AT_ONCE) as pool:
         task, agent = price_task(screens.stack), remote_agent(screens.stack)
         jobs = [(way, pool.submit(_once, screens, way, task, agent)) for _ in range(runs) for way in ways]

@@ -14,9 +14,9 @@ from service.lifecycle.annotations.wording import template
 from service.lifecycle.batch_writer import BatchWriter
 from service.lifecycle.judge_calls import JudgeCalls
 from service.lifecycle.judge_turns import Turns
+from service.lifecycle.operations.asked_rows import CALLS, worked
 from service.lifecycle.operations.contract import Job, OperationContext
 from service.lifecycle.surveys.lanes import Rest
-from service.lifecycle.surveys.working import CALLS, worked
 from service.store import annotations
 from service.store.annotations import Key, NewAnnotation, SetTarget
 from service.store.database import Tx

@@ -13,9 +13,9 @@ from service.lifecycle.forecasts.asking import Asking
 from service.lifecycle.forecasts.wording import template
 from service.lifecycle.judge_calls import JudgeCalls
 from service.lifecycle.judge_turns import Turns
+from service.lifecycle.operations.asked_rows import CALLS, worked
 from service.lifecycle.operations.contract import Job, OperationContext
 from service.lifecycle.surveys.lanes import Rest
-from service.lifecycle.surveys.working import CALLS, worked
 from service.store import forecasts
 from service.store.database import Tx
 from service.store.forecasts import Key, NewForecast

@@ -171,6 +171,7 @@ def test_a_regression_is_scikit_learns_and_says_when_it_cannot() -> None:
     assert second.p is not None
     assert first.p < 1e-6 < second.p
     assert first.error is not None
+    assert first.beta is not None
     assert first.p == pytest.approx(2 * STATS.norm.sf(abs(first.beta / first.error)))
     apart = fit(x[:, :1], x[:, 0] > 0)
     assert not apart.converged
