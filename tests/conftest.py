@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import pytest_socket
+from xdist.remote import Producer
 
 from tests.fixtures.postgres import (
     data_dir,
@@ -67,8 +68,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config) -> InLanes | None:
-    return scheduler(config)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> InLanes | None:
+    return scheduler(config, log)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

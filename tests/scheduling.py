@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 LANES = 2
@@ -62,8 +63,8 @@ def _sharing() -> Iterator[str]:
 class InLanes(LoadScopeScheduling):
     """``--dist loadfile``, but the files of a lane are one piece of work."""
 
-    def __init__(self, config: pytest.Config) -> None:
-        super().__init__(config)
+    def __init__(self, config: pytest.Config, log: Producer) -> None:
+        super().__init__(config, log)
         config.option.loadscopereorder = False
         self._lane_of = _lanes()
 
@@ -72,6 +73,6 @@ class InLanes(LoadScopeScheduling):
         return self._lane_of.get(file, file)
 
 
-def scheduler(config: pytest.Config) -> InLanes | None:
+def scheduler(config: pytest.Config, log: Producer) -> InLanes | None:
     """Return ours where files are what is dealt out."""
-    return InLanes(config) if config.getoption("dist") == "loadfile" else None
+    return InLanes(config, log) if config.getoption("dist") == "loadfile" else None
