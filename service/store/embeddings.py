@@ -42,7 +42,7 @@ async def missing(tx: Tx, project_id: str, benchmark_id: str, model: str, asked:
         .where(benchmark_items.c.task_id.is_not(None))
         .order_by(benchmark_items.c.position)
     )
-    rows = [(str(task), bool(absent)) for task, absent in (await tx.execute(query)).tuples()]
+    rows = [(str(task), bool(absent)) for task, absent in (await tx.execute(query)).all()]
     every = dict(rows)
     return [task for task, absent in every.items() if absent], len(every)
 
@@ -63,4 +63,4 @@ async def kinds(tx: Tx, project_id: str, benchmark_id: str) -> list[Kind]:
         .group_by(e.model, e.asked_dimensions)
         .order_by(e.model, e.asked_dimensions)
     )
-    return [Kind(*row) for row in (await tx.execute(query)).tuples()]
+    return [Kind(*row) for row in (await tx.execute(query)).all()]

@@ -66,19 +66,19 @@ class Served:
 
 
 @pytest.fixture
-def served(data_dir: Path) -> Iterator[Callable[..., Served]]:
+def served(empty_dir: Path) -> Iterator[Callable[..., Served]]:
     """Start supervisors; what is left of them at the end is killed."""
     started: list[Served] = []
 
     def start(**options: Any) -> Served:
-        started.append(Served(data_dir, **options))
+        started.append(Served(empty_dir, **options))
         return started[-1]
 
     yield start
     for serve in started:
         serve.process.kill()
         serve.process.wait()
-    leftovers.kill_all(Cluster(data_dir), server_account())
+    leftovers.kill_all(Cluster(empty_dir), server_account())
 
 
 def postgres_processes(data_dir: Path) -> list[int]:
@@ -233,13 +233,13 @@ def test_a_second_signal_ends_the_draining(
 
 
 def test_with_a_url_no_server_of_our_own_is_started(
-    data_dir: Path, served: Callable[..., Served], empty_database_url: str
+    empty_dir: Path, served: Callable[..., Served], empty_database_url: str
 ) -> None:
     show = ["/bin/sh", "-c", "echo $WORKSTEAD_DATABASE_URL; exec sleep 1000"]
     serve = served(children={"api": show}, url=empty_database_url).wait_ready()
     assert list(serve.status()["children"]) == ["api"]
-    assert not (data_dir / "pg").exists()
-    assert proc.wait_until(lambda: (data_dir / "log" / "api.log").read_text() == f"{empty_database_url}\n", 60)
+    assert not (empty_dir / "pg").exists()
+    assert proc.wait_until(lambda: (empty_dir / "log" / "api.log").read_text() == f"{empty_database_url}\n", 60)
     assert serve.end() == 0
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
+from service.store import projects
 from tests.integration.gateway.bench import GateBench, messages
 from tests.integration.gateway.test_replayed_clients import own_side
 
@@ -57,14 +58,16 @@ async def test_what_was_not_asked_then_is_not_asked_now(bench: GateBench, tmp_pa
     async with own_side(bench, tmp_path) as own:
         await _asked(bench, project, own, "grd_one", "r1")
         bench.begin("unreachable")
-        other = await own.post("/v1/messages", json=_question("r9"), headers=_headers(project, "grd_two", "grd_one"))
-        assert (other.status_code, other.json()["error"]["code"]) == (400, "cassette_mismatch")
+        differs = await own.post("/v1/messages", json=_question("r9"), headers=_headers(project, "grd_two", "grd_one"))
+        assert (differs.status_code, differs.json()["error"]["code"]) == (400, "cassette_mismatch")
         nowhere = await own.post(
             "/v1/messages", json=_question("r1"), headers=_headers(project, "grd_x", "grd_nowhere")
         )
         assert (nowhere.status_code, "no recording" in nowhere.text) == (400, True)
         # Another project's grading is none.
-        foreign = {**_headers(project, "grd_y", "grd_one"), "x-workstead-project": "prj_other"}
+        async with bench.db.transaction() as tx:
+            other = await projects.create(tx, "other", untrusted=False)
+        foreign = _headers(other.id, "grd_y", "grd_one")
         refused = await own.post("/v1/messages", json=_question("r1"), headers=foreign)
         assert (refused.status_code, "no recording" in refused.text) == (400, True)
     assert not bench.asked()
