@@ -14,14 +14,12 @@ TIMES = 3
 
 async def copied(deskd: Deskd) -> str:
     """Return what the program has, by its own clipboard."""
-    await deskd.done(
-        do("clipboard_write", text="nothing"), do("key", keys=["ctrl", "a"]), do("key", keys=["ctrl", "c"])
-    )
+    await deskd.done(do("clipboard_write", text="nothing"))
     for _ in range(100):
+        await deskd.done(do("key", keys=["ctrl", "a"]), do("key", keys=["ctrl", "c"]))
         text = await deskd.text(do("wait", seconds=0.1), do("clipboard_read"))
         if text not in ("nothing", ""):
             return text
-        await deskd.done(do("key", keys=["ctrl", "c"]))
     raise AssertionError("nothing was copied")
 
 
@@ -55,6 +53,7 @@ async def test_mousepad(deskd: Deskd, sandbox: Sandbox, text: str) -> None:
 async def test_writer(deskd: Deskd, sandbox: Sandbox) -> None:
     await start(sandbox, ["lowriter", "--nologo", "--norestore"])
     await deskd.window("Writer")
+    await deskd.done(do("wait", seconds=0.1), settle=QUIET)  # its window is there before it listens
     await types_and_copies(deskd, TEXT)
     await gone(sandbox, "soffice")
 
