@@ -24,6 +24,7 @@ from workstead.cli.demo_model import scripted_models
 from workstead.cli.eval.reported import show_table
 from workstead.cli.run import agent_of
 from workstead.config import Connection
+from workstead.errors import WorksteadError
 from workstead.importers.contract import ImportOptions
 from workstead.importers.registry import importer_for
 from workstead.models import Benchmark
@@ -55,8 +56,8 @@ class Paper:
     """People rate the work; it waits for them."""
     limit: int | None = None
     """Tasks, drawn by the seed."""
-    few: int = 1
-    """Tasks of a slice."""
+    few: Mapping[str, Any] = field(default_factory=lambda: {"limit": 1})
+    """Which tasks a slice has: ones that the solvers' qualities differ in."""
 
 
 PAPERS = {
@@ -70,6 +71,7 @@ PAPERS = {
         },
         ("jobbench-judge",),
         limit=4,
+        few={"include": ["*statisticians*"]},
     ),
     "rli": Paper(
         "rli",
@@ -78,6 +80,7 @@ PAPERS = {
         ("rli-worker",),
         workers=("rli-worker",),
         people=True,
+        few={"include": ["public_903", "public_905"]},
     ),
     "payworthy": Paper(
         "payworthy",
@@ -86,12 +89,13 @@ PAPERS = {
         ("payworthy-judge", "payworthy-strict", "forecaster-sharp", "forecaster-blunt"),
         ("forecaster-sharp", "forecaster-blunt"),
         limit=8,
+        few={"limit": 3},
     ),
     "freelance": Paper(
         "freelance/shape_b.json",
         ("freelance-right", "freelance-wrong"),
         {"disputed": "{sets}/freelance/disputed.json", "environment": "workbench"},
-        few=2,
+        few={"disputed": False},
     ),
 }
 
@@ -176,6 +180,8 @@ class Showing:
         line(f"{self.name}: {done['human_panel']} ratings against the reference, {done['pairwise']} of pairs")
 
     def _tasks(self) -> dict[str, Any]:
+        if self.sliced:
+            return {**self.paper.few}
         return {} if self.paper.limit is None else {"limit": self.paper.limit}
 
     async def _hand_over(self, evaluation: Evaluation) -> None:
@@ -214,13 +220,13 @@ async def _all(
             spec = {
                 "name": f"scripted/{scenario}", "provider": "scripted", "upstream_id": scenario, "dialect": "openai",
                 "base_url": f"{provider}/v1", "modalities": ["text", "image"], "released_on": "2026-09-01",
-                "prices": {"input_usd": "1", "output_usd": "4", "as_of": "2026-11-01"},
+                "prices": {"input_usd": "1", "cache_write_usd": "1.25", "output_usd": "4", "as_of": "2026-11-01"},
             }  # fmt: skip
             model = await client.models.create(spec)
             await client.models.put_credential(model.id, f"sk-scripted-{scenario}")
         for name in names:
             paper = PAPERS[name]
-            shown = replace(paper, scaffolds=paper.scaffolds[:2], limit=paper.few) if sliced else paper
+            shown = replace(paper, scaffolds=paper.scaffolds[:2]) if sliced else paper
             await Showing(client, there.url, sets, folder, name, shown, sliced).show()
 
 
@@ -241,7 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             scripted_models(scenarios, folder, scenario=DEFAULT) as provider,
         ):
             asyncio.run(_all(there, provider, sets, folder, names, sliced=asked.slice))
-    except DemoFailed as error:
+    except WorksteadError as error:
         sys.exit(str(error))
 
 

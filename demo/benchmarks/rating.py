@@ -23,7 +23,7 @@ async def rate(client: AsyncClient, url: str, evaluation: str, agents: Sequence[
     forms = {"human_panel": {}, "pairwise": {"pairs": {"agents": [*agents], "human": False}}}
     done: dict[str, int] = {}
     for form, more in forms.items():
-        campaign = await client.campaigns.create({"name": f"{name} {form}", "form": form, **common, **more})
+        campaign = await client.campaigns.create({"name": f"{name}/{form}", "form": form, **common, **more})
         done[form] = await _rated(client, url, campaign)
     return done
 

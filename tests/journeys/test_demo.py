@@ -8,6 +8,13 @@ import openpyxl
 import pytest
 
 WORKSTEAD = Path(sys.executable).with_name("workstead")
+SLICES = (
+    ("Scores by category", "desk-right@1", "desk-partial@1"),
+    ("Automation rate", "works-right@1", "works-partial@1"),
+    ("Acceptance", "works-right@1", "works-partial@1"),
+    ("Results", "freelance-right@1", "freelance-wrong@1"),
+)
+"""Title of each benchmark's first table, an agent that does well and one that does not."""
 
 
 @pytest.mark.timeout(400)
@@ -20,7 +27,8 @@ def test_demo_ends_as_it_should_and_leaves_nothing(tmp_path: Path) -> None:
         assert said in done.stdout
     assert done.stdout.count("deliverable.checked 3 files looked at, none with problems") == 9
     assert done.stdout.count("deliverable.checked") == 15
-    folders = [p for p in (tmp_path / "out").iterdir() if p.is_dir()]
+    assert not [line for line in done.stdout.splitlines() if '{"type"' in line or " loop.step " in line]
+    folders = [p for p in (tmp_path / "out").iterdir() if p.is_dir() and p.name != "benchmarks"]
     assert len(folders) == 12
     for folder in folders:
         assert (folder / "output/answers.json").is_file()
@@ -28,3 +36,9 @@ def test_demo_ends_as_it_should_and_leaves_nothing(tmp_path: Path) -> None:
     books = list((tmp_path / "out").glob("*solver*/output/report.xlsx"))
     assert len(books) == 3
     assert all(openpyxl.load_workbook(book).worksheets[0].max_row > 1 for book in books)
+    slices = done.stdout.split("A slice of each benchmark")[1]
+    for title, best, worse in SLICES:
+        rows = slices.split(f"\n{title}\n")[1].split("left out: none")[0].splitlines()
+        figures = [next(row for row in rows if agent in row) for agent in (best, worse)]
+        assert "100.0 %" in figures[0] or "66.7 %" in figures[0], (title, figures)
+        assert "100.0 % [" not in figures[1], (title, figures)

@@ -22,10 +22,10 @@ from workstead.cli.engine import Engine
 from workstead.cli.leftovers import leftovers
 from workstead.cli.run import agent_of, report, submit
 from workstead.cli.service_process import LocalService
-from workstead.cli.watch import print_event, watch
+from workstead.cli.watch import Watched, print_event, watch
 from workstead.config import Connection, resolve
 from workstead.errors import WorksteadError
-from workstead.models import Run
+from workstead.models import Event, Run
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLVER = ROOT / "demo" / "solver"
@@ -167,12 +167,20 @@ async def _run(there: Connection, tasks: Sequence[Path], folder: Path, model_url
         runs = await submit(client, ids, agents, 1, {"demo": str(os.getpid())})
         line(f"{len(runs)} runs: {len(ids)} tasks, {len(agents)} agents")
         try:
-            ended = await watch(client, runs, print_event)
+            ended = await watch(client, runs, _say)
         except BaseException:
             await _discard(client, runs)
             raise
         await report(client, ended, folder)
         return ended
+
+
+def _say(watched: Watched, event: Event) -> None:
+    """Print an event, but for what others tell better: the lines of JSON that are made into events, our loop's journal."""
+    agent = AGENTS.get(watched.run.agent.label)
+    in_json = event.type == "output" and agent is not None and agent.model is not None
+    if not in_json and event.type != "loop.step":
+        print_event(watched, event)
 
 
 async def _agent(client: AsyncClient, label: str, made_of: DemoAgent) -> str:
