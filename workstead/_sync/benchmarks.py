@@ -101,13 +101,26 @@ class SyncBenchmarks:
         return BenchmarkCard.model_validate(self._http.json("GET", _path(benchmark_id, "card")))
 
     def derive(
-        self, benchmark_id: str, name: str, version: str, rule: Mapping[str, Any], *, dry_run: bool = False
+        self,
+        benchmark_id: str,
+        name: str,
+        version: str,
+        rule: Mapping[str, Any],
+        *,
+        policies: Mapping[str, Any] | None = None,
+        labels: Mapping[str, str] | None = None,
+        dry_run: bool = False,
     ) -> Derivation:
         """Make a benchmark of the items that a rule chooses, or only count them: include, exclude, facets, price, sample, seed.
 
-        Raises Invalid (``no_items``), Conflict (``benchmark_version_taken``), NotFound, Problem.
+        ``policies``: in place of the parent's. Raises Invalid (``no_items``), Conflict (``benchmark_version_taken``),
+        NotFound, Problem.
         """
-        body = {"name": name, "version": version, "rule": dict(rule), "dry_run": dry_run}
+        body: dict[str, Any] = {
+            "name": name, "version": version, "rule": dict(rule), "labels": dict(labels or {}), "dry_run": dry_run,
+        }  # fmt: skip
+        if policies is not None:
+            body["policies"] = dict(policies)
         return Derivation.model_validate(self._http.json("POST", _path(benchmark_id, "derive"), json=body))
 
     def embed(self, benchmark_id: str, model: str, *, dimensions: int = 256) -> Operation:

@@ -1,4 +1,4 @@
-"""``workstead benchmarks …``: import, list, show, card, check."""
+"""``workstead benchmarks …``: import, list, show, card, check; what is made of one is in ``benchmark_parts``."""
 
 import asyncio
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from workstead.cli.benchmark_card import show_card
+from workstead.cli.benchmark_parts import derive, embed, list_embeddings
 from workstead.cli.checking import CheckOrder, check_benchmark
 from workstead.cli.checking_report import exit_code, show_checks
 from workstead.cli.common import FAILED, emit, facts, fail, in_words, labels_of, line, out
@@ -20,7 +21,9 @@ from workstead.importers.registry import IMPORTERS, importer_for
 from workstead.models import Benchmark
 from workstead.sync import Client
 
-benchmarks_app = typer.Typer(help="Sets of tasks: import, look at, check.", no_args_is_help=True)
+benchmarks_app = typer.Typer(help="Sets of tasks: import, look at, check, take parts of.", no_args_is_help=True)
+for _name, _command in (("derive", derive), ("embed", embed), ("embeddings", list_embeddings)):
+    benchmarks_app.command(_name)(_command)
 
 Kind = Annotated[str, typer.Argument(help=f"Importer: {', '.join(sorted(IMPORTERS))}", show_default=False)]
 Source = Annotated[Path, typer.Argument(help="File or folder of the source", show_default=False)]
