@@ -118,7 +118,11 @@ def _aliased(tables: Tables, aliases: Mapping[str, str]) -> Tables:
 
 
 def _without_private(tables: Tables) -> tuple[Tables, int]:
-    """Leave of private tasks what figures need: an id, the facets that group, the price."""
+    """Leave of private tasks what figures need: an id, the facets that group, the price.
+
+    Their texts' vectors go: a vector tells much of the text that it was made of, and its digest whether one has guessed it. What
+    forecasters gave as a reason may quote it.
+    """
     tasks = tables["tasks"]
     flags = [_is_private(text) for text in tasks["facets"].to_list()]
     numbers = [f"private/{n}" for n in range(1, tasks.height + 1)]
@@ -128,7 +132,13 @@ def _without_private(tables: Tables) -> tuple[Tables, int]:
         pl.when(shut).then(None).otherwise(pl.col("item_key")).alias("item_key"),
         pl.when(shut).then(pl.lit(HIDDEN)).otherwise(pl.col("digest")).alias("digest"),
     )
-    return {**tables, "tasks": shown}, sum(flags)
+    ids = tasks.filter(shut)["task_id"].implode()
+    theirs = pl.col("task_id").is_in(ids)
+    forecasts = tables["forecasts"].with_columns(
+        pl.when(theirs).then(None).otherwise(pl.col(name)).alias(name) for name in ("reason", "rendered_sha256")
+    )
+    embeddings = tables["embeddings"].filter(~theirs)
+    return {**tables, "tasks": shown, "forecasts": forecasts, "embeddings": embeddings}, sum(flags)
 
 
 def _is_private(facets: str | None) -> bool:
