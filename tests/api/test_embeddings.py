@@ -56,15 +56,24 @@ async def test_what_there_is_by_model_and_length(tenant: Tenant) -> None:
 @pytest.mark.parametrize(
     ("body", "type"),
     [
-        ({"model": "no/such"}, "model_not_found"), ({}, "invalid_request"),
+        ({"model": "no/such"}, "model_not_found"), ({"model": "talks"}, "model_has_no_embeddings"), ({}, "invalid_request"),
         ({"model": MODEL, "dimensions": 1025}, "invalid_request"), ({"model": MODEL, "length": 3}, "invalid_request"),
     ],
 )  # fmt: skip
 async def test_what_cannot_be_made_is_refused_at_once(tenant: Tenant, body: dict[str, Any], type: str) -> None:
     made = await benchmark(tenant)
+    talks = {
+        "name": "talks",
+        "provider": "a",
+        "upstream_id": "one",
+        "dialect": "anthropic",
+        "base_url": "https://a.example.com",
+    }
+    await tenant.post("/v1/models", talks)
     answer = await tenant.client.post(f"/v1/benchmarks/{made['id']}/embeddings", json=body)
     assert answer.status_code == 422, answer.text
     assert answer.json()["type"].rpartition(":")[2] == type
+    assert (await tenant.get("/v1/operations?kind=embeddings"))["data"] == []
 
 
 async def test_of_a_benchmark_that_is_not_there(tenant: Tenant) -> None:

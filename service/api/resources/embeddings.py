@@ -10,9 +10,9 @@ from service.api.lookups import benchmark_or_404
 from service.api.operation_view import Operation, operation_view
 from service.api.rendering import View, answer
 from service.domain.embeddings import OPERATION, EmbeddingsRequest, EmbeddingsSpec
-from service.domain.errors import Invalid
 from service.domain.operations import ENDED_OPERATIONS
-from service.store import audit, embeddings, operations, run_models
+from service.lifecycle.operations.embeddings import model_for
+from service.store import audit, embeddings, operations
 from service.store.database import Tx
 from service.store.rows import OperationRow
 
@@ -41,14 +41,13 @@ async def make_embeddings(
 ) -> Response:
     """Have a model make vectors of the texts of the tasks that have none of this kind; answers with the operation.
 
-    Asked again for the same while it is under way, it answers with that operation. Its result: ``{made, tasks}``. 422
-    ``model_not_found``. It spends as a run does.
+    Asked again for the same while it is under way, it answers with that operation. Its result says how many vectors were
+    ``made`` and how many ``tasks`` there are. It spends as judges do. 422 ``model_not_found``, ``model_has_no_embeddings``.
     """
 
     async def work(tx: Tx) -> Made:
         found = await benchmark_or_404(tx, caller, benchmark_id)
-        if not await run_models.granted_models(tx, caller.project_id, [body.model]):
-            raise Invalid("model_not_found", f"the project's catalogue has no model {body.model!r}")
+        await model_for(tx, caller.project_id, body.model)
         row = await _find_or_queue(tx, caller, EmbeddingsSpec(benchmark_id=found.id, **body.model_dump()))
         return Made(operation_view(row), 202, f"/v1/operations/{row.id}")
 

@@ -66,18 +66,22 @@ async def run(ctx: OperationContext, job: Job) -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def _load(tx: Tx, *, job: Job, spec: EmbeddingsSpec) -> tuple[GrantedModel, list[str], int]:
-    found = await run_models.granted_models(tx, job.project_id, [spec.model])
+async def model_for(tx: Tx, project_id: str, name: str) -> GrantedModel:
+    """Return the model of this name. Raises Invalid ``model_not_found``, ``model_has_no_embeddings``."""
+    found = await run_models.granted_models(tx, project_id, [name])
     if not found:
-        raise Invalid("model_not_found", f"the project's catalogue has no model {spec.model!r}")
+        raise Invalid("model_not_found", f"the project's catalogue has no model {name!r}")
     if found[0].spec.dialect is not Dialect.OPENAI:
-        raise Invalid(
-            "model_has_no_embeddings", f"{spec.model} does not speak OpenAI's API, which embeddings are part of"
-        )
+        raise Invalid("model_has_no_embeddings", f"{name} does not speak OpenAI's API, which embeddings are part of")
+    return found[0]
+
+
+async def _load(tx: Tx, *, job: Job, spec: EmbeddingsSpec) -> tuple[GrantedModel, list[str], int]:
+    model = await model_for(tx, job.project_id, spec.model)
     left, total = await embeddings.missing(tx, job.project_id, spec.benchmark_id, spec.model, spec.dimensions)
     if not total:
         raise NotFound("benchmark_not_found", "the benchmark is gone, or has no task")
-    return found[0], left, total
+    return model, left, total
 
 
 async def _batch(ctx: OperationContext, asking: _Asking, task_ids: Sequence[str]) -> int:
