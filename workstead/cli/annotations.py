@@ -8,7 +8,7 @@ import typer
 
 from workstead.cli.common import FAILED, emit, facts, fail, in_words, labels_of, line, out
 from workstead.cli.options import Json, Limit
-from workstead.cli.surveys import csv_rows, json_lines, model_spec, wait
+from workstead.cli.surveys import cost_words, csv_rows, json_lines, model_spec, state_words, wait
 from workstead.cli.tables import plain_table
 from workstead.models_annotations import AnnotationSet, Value
 from workstead.sync import Client
@@ -201,7 +201,7 @@ def import_(set_id: SetId, source: Source) -> None:
 
 def show(found: AnnotationSet) -> None:
     """Print a set."""
-    state = found.state if found.stopped_because is None else f"{found.state}: {found.stopped_because}"
+    state = state_words(found.state, found.stopped_because)
     accepted = None if found.accepted_at is None else f"{found.accepted_at:%Y-%m-%d %H:%M} {found.digest}"
     facts({"set": found.id, "facet": found.overlay, "state": state, "accepted": accepted, "about": found.about})
     ended = ("answered", "refused", "unreadable", "excluded", "failed")
@@ -221,8 +221,7 @@ def _asked(client: Client, started: AnnotationSet) -> AnnotationSet:
 
 def _estimate(made: AnnotationSet) -> str:
     estimate = made.estimate or {}
-    cost = "cost unknown" if estimate.get("cost_usd") is None else f"about {estimate['cost_usd']} USD"
-    return f"{estimate.get('votes')} votes on {made.targets} items, {cost}"
+    return f"{estimate.get('votes')} votes on {made.targets} items, {cost_words(estimate)}"
 
 
 def _read(question: str | None) -> str:

@@ -7,7 +7,7 @@ import typer
 
 from workstead.cli.common import FAILED, emit, facts, in_words, labels_of, line, out
 from workstead.cli.options import Json, Limit
-from workstead.cli.surveys import json_lines, model_spec, wait
+from workstead.cli.surveys import cost_words, json_lines, model_spec, state_words, wait
 from workstead.cli.tables import plain_table
 from workstead.models_forecasts import ForecastSet
 from workstead.sync import Client
@@ -146,7 +146,7 @@ def import_(set_id: SetId, source: Source) -> None:
 
 def show(found: ForecastSet) -> None:
     """Print a set."""
-    state = found.state if found.stopped_because is None else f"{found.state}: {found.stopped_because}"
+    state = state_words(found.state, found.stopped_because)
     facts({"set": found.id, "name": found.name, "state": state, "about": found.agent_id or "no agent in particular"})
     counts = f"{found.ok} ok ({found.imported} imported), {found.excluded} excluded, {found.failed} failed"
     facts({"forecasts": f"{counts}; {found.total} to be asked for", "tasks": found.tasks, "cost": found.cost_usd})
@@ -160,8 +160,7 @@ def _asked(client: Client, started: ForecastSet) -> ForecastSet:
 
 def _estimate(made: ForecastSet) -> str:
     estimate = made.estimate or {}
-    cost = "cost unknown" if estimate.get("cost_usd") is None else f"about {estimate['cost_usd']} USD"
-    return f"{estimate.get('forecasts')} forecasts of {made.tasks} tasks, {cost}"
+    return f"{estimate.get('forecasts')} forecasts of {made.tasks} tasks, {cost_words(estimate)}"
 
 
 def _prompt(text: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,6 +23,16 @@ def wait(client: Client, operation_id: str | None) -> None:
     ended = client.operations.wait(str(operation_id), _progress)
     if ended.state != "succeeded":
         raise fail(f"{ended.id}: {ended.state}; `workstead operations show {ended.id}` says more")
+
+
+def state_words(state: str, because: str | None) -> str:
+    """Return how a set stands, and why it stopped."""
+    return state if because is None else f"{state}: {because}"
+
+
+def cost_words(estimate: Mapping[str, Any]) -> str:
+    """Return what asking is expected to cost."""
+    return "cost unknown" if estimate.get("cost_usd") is None else f"about {estimate['cost_usd']} USD"
 
 
 def json_lines(source: Path) -> Iterator[dict[str, Any]]:

@@ -6,7 +6,7 @@ Each vote is recorded as it comes, so that a start after a crash goes on with th
 from functools import partial
 from typing import Any
 
-from service.domain.errors import NotFound, Unavailable
+from service.domain.errors import Unavailable
 from service.domain.surveys import SurveyState
 from service.lifecycle.annotations.asking import Asking
 from service.lifecycle.annotations.showing import Showing
@@ -14,7 +14,7 @@ from service.lifecycle.annotations.wording import template
 from service.lifecycle.batch_writer import BatchWriter
 from service.lifecycle.judge_calls import JudgeCalls
 from service.lifecycle.judge_turns import Turns
-from service.lifecycle.operations.asked_rows import CALLS, worked
+from service.lifecycle.operations.asked_rows import CALLS, taken_up, worked
 from service.lifecycle.operations.contract import Job, OperationContext
 from service.lifecycle.surveys.lanes import Rest
 from service.store import annotations
@@ -50,11 +50,7 @@ async def run(ctx: OperationContext, job: Job) -> dict[str, Any]:
 
 
 async def _load(tx: Tx, *, job: Job) -> tuple[AnnotationSetRow, list[SetTarget], set[Key]]:
-    row = await annotations.SETS.get(tx, job.project_id, str(job.spec["set_id"]))
-    if row is None:
-        raise NotFound("not_found", "the set is gone")
-    if row.state is SurveyState.STOPPED and row.operation_id == job.id:
-        row = await annotations.SETS.change(tx, row.id, state=SurveyState.RUNNING, stopped_because=None, ended_at=None)
+    row = await taken_up(tx, job, annotations.SETS)
     return row, await annotations.targets_of(tx, row.id), await annotations.keys(tx, row.id)
 
 

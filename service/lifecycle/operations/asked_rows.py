@@ -3,16 +3,29 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
-from service.domain.errors import Unavailable
+from service.domain.errors import NotFound, Unavailable
 from service.domain.surveys import SurveyState
 from service.lifecycle.operations.contract import Job, JobCancelled, OperationContext
+from service.lifecycle.surveys.control import Survey
+from service.store.database import Tx
 from service.store.surveys import Surveys
 
+R = TypeVar("R", bound=Survey)
 CALLS = 16
 """Of one operation at once."""
 LOOK_EVERY_S = 0.5
+
+
+async def taken_up(tx: Tx, job: Job, rows: Surveys[R]) -> R:
+    """Return the operation's set; one that this very operation stopped, in a try before, runs again. Raises NotFound."""
+    row = await rows.get(tx, job.project_id, str(job.spec["set_id"]))
+    if row is None:
+        raise NotFound("not_found", "the set is gone")
+    if row.state is SurveyState.STOPPED and row.operation_id == job.id:
+        return await rows.change(tx, row.id, state=SurveyState.RUNNING, stopped_because=None, ended_at=None)
+    return row
 
 
 async def worked(

@@ -6,14 +6,14 @@ Each forecast is recorded as it comes, so that a start after a crash goes on wit
 from functools import partial
 from typing import Any
 
-from service.domain.errors import NotFound, Unavailable
+from service.domain.errors import Unavailable
 from service.domain.surveys import SurveyState
 from service.lifecycle.batch_writer import BatchWriter
 from service.lifecycle.forecasts.asking import Asking
 from service.lifecycle.forecasts.wording import template
 from service.lifecycle.judge_calls import JudgeCalls
 from service.lifecycle.judge_turns import Turns
-from service.lifecycle.operations.asked_rows import CALLS, worked
+from service.lifecycle.operations.asked_rows import CALLS, taken_up, worked
 from service.lifecycle.operations.contract import Job, OperationContext
 from service.lifecycle.surveys.lanes import Rest
 from service.store import forecasts
@@ -50,11 +50,7 @@ async def run(ctx: OperationContext, job: Job) -> dict[str, Any]:
 
 
 async def _load(tx: Tx, *, job: Job) -> tuple[ForecastSetRow, list[str], set[Key]]:
-    row = await forecasts.get(tx, job.project_id, str(job.spec["set_id"]))
-    if row is None:
-        raise NotFound("not_found", "the set is gone")
-    if row.state is SurveyState.STOPPED and row.operation_id == job.id:
-        row = await forecasts.change(tx, row.id, state=SurveyState.RUNNING, stopped_because=None, ended_at=None)
+    row = await taken_up(tx, job, forecasts.SETS)
     return row, [one.task_id for one in await forecasts.tasks_of(tx, row.id)], await forecasts.keys(tx, row.id)
 
 
