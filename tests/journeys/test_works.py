@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from demo.benchmarks.works import make, opinions, payworthy
+from demo.benchmarks.works import make, opinions, payworthy, rli
 from service.models.scripted.scenario import Scenario
 from service.models.scripted.scenario_file import load
 from tests.journeys.models import Lab, lab
@@ -98,7 +98,10 @@ def test_projects_are_run_and_compared_with_what_the_professional_delivered(
 ) -> None:
     judge = running.model("anthropic", scenarios["rli-judge"]).name
     bring(running, "rli", sets / "rli", judge=judge, people="no")
-    agents = [ROOT / "demo/scaffolds/oracle.toml", *(sets / f"scaffolds/works-{v}.json" for v in ("right", "wrong"))]
+    agents = [
+        ROOT / "demo/scaffolds/oracle.toml",
+        *(sets / f"scaffolds/works-{v}.json" for v in ("right", "partial", "wrong")),
+    ]
     options = [part for path in agents for part in ("--scaffold", path)]
     done = workstead(running, "run", "--benchmark", "rli", *options, "--no-download", "--json")
     assert done.returncode in (0, 3), done.stdout + done.stderr
@@ -107,7 +110,11 @@ def test_projects_are_run_and_compared_with_what_the_professional_delivered(
     for run in runs:
         assert run["outcome"] == "graded", run
         found.setdefault(run["agent"]["label"].split("@")[0], set()).add(run["verdict"]["score"])
-    assert found == {"demo-oracle": {0.5}, "works-right": {0.5}, "works-wrong": {0.0}}
+    # What is partly there is as good as the reference only where its first file is what the brief is about.
+    wanted = {"demo-oracle": {0.5}, "works-right": {0.5}, "works-partial": {0.0, 0.5}, "works-wrong": {0.0}}
+    assert found == wanted
+    partial = {r["task"]["name"]: r["verdict"]["score"] for r in runs if r["agent"]["label"] == "works-partial@1"}
+    assert partial == {f"rli/{project}": 0.0 if project in rli.MARKS else 0.5 for project in rli.WORKS}
 
 
 def test_a_check_opens_what_people_will_grade(running: Lab, sets: Path) -> None:

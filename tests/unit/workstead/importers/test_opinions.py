@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from demo.benchmarks.works import make, opinions, payworthy
+from demo.benchmarks.works import make, opinions, payworthy, rli
 from service.domain.forecasts import ForecastPrompt, Variant
 from service.domain.judging import JudgeSpec
 from service.domain.tasks import TaskManifest
@@ -89,3 +89,19 @@ def test_a_judge_of_pairs_prefers_work_to_talk(scenarios: dict[str, Scenario]) -
         text = f"The first work.\n{first}\nThe second work.\n{second}\n"
         said = says(scenarios["rli-judge"])(JudgeSpec(model="m"), "", 1, Question("", text, "pairwise@1", ""))
         assert json.loads(said)["completion"] == better
+
+
+@pytest.mark.parametrize("variant", ["partial", "wrong", "hostile"])
+@pytest.mark.parametrize("project", rli.MARKS)
+def test_a_judge_of_pairs_misses_the_part_that_the_brief_is_about(
+    scenarios: dict[str, Scenario], project: str, variant: str
+) -> None:
+    title, _ = rli.WORKS[project]
+    whole, less = (
+        "\n".join(data.decode("utf-8", "replace") for data in rli.delivered(title, kind).values())
+        for kind in ("right", variant)
+    )
+    for first, second, better in ((whole, less, "first"), (less, whole, "second"), (whole, whole, "same")):
+        text = f"The first work.\n{first}\nThe second work.\n{second}\n"
+        said = says(scenarios["rli-judge"])(JudgeSpec(model="m"), "", 1, Question("", text, "pairwise@1", ""))
+        assert json.loads(said)["completion"] == json.loads(said)["quality"] == better
