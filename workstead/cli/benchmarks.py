@@ -22,8 +22,6 @@ from workstead.models import Benchmark
 from workstead.sync import Client
 
 benchmarks_app = typer.Typer(help="Sets of tasks: import, look at, check, take parts of.", no_args_is_help=True)
-for _name, _command in (("derive", derive), ("embed", embed), ("embeddings", list_embeddings)):
-    benchmarks_app.command(_name)(_command)
 
 Kind = Annotated[str, typer.Argument(help=f"Importer: {', '.join(sorted(IMPORTERS))}", show_default=False)]
 Source = Annotated[Path, typer.Argument(help="File or folder of the source", show_default=False)]
@@ -195,3 +193,7 @@ def check(ref: Ref, include: Include = None, inputs: Inputs = True, as_json: Jso
     else:
         show_checks(checks)
     raise typer.Exit(exit_code(checks))
+
+
+for _name, _command in (("derive", derive), ("embed", embed), ("embeddings", list_embeddings)):
+    benchmarks_app.command(_name)(_command)
