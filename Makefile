@@ -49,8 +49,7 @@ check: static ## static checks and the tests that need no engine and little time
 
 test: static images browser postgres ## everything that CI runs: check, integration, docker, images, journeys, browser
 	$(PYTEST_FAST) -m "$(QUICK)"
-	$(PYTEST_WAITING) -m "not slow and not load"
-	$(PYTEST) -m "not slow and not load" $(ENGINE)
+	@bash tools/beside.sh '$(PYTEST) -q -m "not slow and not load" $(ENGINE)' '$(PYTEST_WAITING) -m "not slow and not load"'
 	$(PYTEST_WHOLE) -m "not slow and not load"
 
 test-all: static images browser postgres ## `test` and the slow and load series

@@ -24,8 +24,11 @@ def hostile_image(base: str, changes: Sequence[str]) -> str:
 
 
 def built_image(base: str, instructions: Sequence[str]) -> str:
-    """Return the id of an image built from Dockerfile instructions (``commit`` does not take all of them)."""
-    text = "\n".join([f"FROM {base}", *instructions])
+    """Return the id of an image built from Dockerfile instructions (``commit`` does not take all of them).
+
+    It is like no other: the cache would give all sessions the same one, and whoever removes it would take it from the rest.
+    """
+    text = "\n".join([f"FROM {base}", *instructions, f"LABEL made={uuid.uuid4().hex}"])
     return docker("build", "-q", "--network", "none", "-", stdin=text.encode())
 
 
