@@ -5,7 +5,7 @@ import copy
 import logging
 import socket
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -17,43 +17,7 @@ IDLE_S = 120.0
 """Before a connection without a request is closed."""
 MAX_HEAD_BYTES = 64 << 10
 BACKLOG = 256
-TOGETHER_BYTES = 64 << 10
-"""Of an answer, that wait for the end of the loop's round."""
 App = Callable[[Any, Any, Any], Awaitable[None]]
-
-
-class _Together:
-    """A transport that sends in one piece what is written in one round of the event loop: an answer's head, its body and
-    its end are three writes, and each call of the kernel costs more than all the rest of them."""
-
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport, self._loop = transport, loop
-        self._held: list[bytes] = []
-        self._size = 0
-
-    def write(self, data: bytes) -> None:
-        if not self._held:
-            self._loop.call_soon(self._flush)
-        self._held.append(data)
-        self._size += len(data)
-        if self._size > TOGETHER_BYTES:
-            self._flush()  # so that a reader who is slow is noticed at once
-
-    def close(self) -> None:
-        self._flush()
-        self._transport.close()
-
-    def abort(self) -> None:
-        self._held.clear()
-        self._transport.abort()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-    def _flush(self) -> None:
-        held, self._held, self._size = self._held, [], 0
-        if held:
-            self._transport.write(b"".join(held) if len(held) > 1 else held[0])
 
 
 class _Http(HttpToolsProtocol):
@@ -63,7 +27,7 @@ class _Http(HttpToolsProtocol):
     _head_bytes = 0
 
     def connection_made(self, transport: Any) -> None:
-        super().connection_made(cast("asyncio.Transport", _Together(transport, self.loop)))
+        super().connection_made(transport)
         self._wait_for_headers()
 
     def data_received(self, data: bytes) -> None:

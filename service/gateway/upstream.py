@@ -8,21 +8,19 @@ import asyncio
 import contextlib
 import socket
 import ssl
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, cast
 from urllib.parse import urlsplit
 
 import certifi
 import httpcore
 
 from service.domain.public_urls import is_global
-from service.gateway.connections import Begun, Bounds, Connections
 from service.gateway.limits import GatewayLimits
 
 KEEP_ALIVE_S = 60.0
-MOST_IDLE = 200
 
 
 class UpstreamFailed(Exception):
@@ -37,22 +35,40 @@ class _NotPublic(httpcore.ConnectError):
     pass
 
 
-async def _public(host: str, port: int) -> str:
-    """Return an address of a name all of whose addresses are global. Raises _NotPublic, httpcore.ConnectError."""
-    loop = asyncio.get_running_loop()
-    try:
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        raise httpcore.ConnectError("no such name") from error
-    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
-    if not addresses or not all(is_global(address) for address in addresses):
-        raise _NotPublic(f"{host} is not at a public address")
-    return addresses[0]
+class _Checked(httpcore.AsyncNetworkBackend):
+    """Connects to global addresses only."""
 
+    def __init__(self) -> None:
+        self._plain = cast("httpcore.AsyncNetworkBackend", httpcore.AnyIOBackend())
 
-async def _any(host: str, port: int) -> str:
-    del port
-    return host
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - httpcore's signature
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            raise httpcore.ConnectError("no such name") from error
+        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+        if not addresses or not all(is_global(address) for address in addresses):
+            raise _NotPublic(f"{host} is not at a public address")
+        return await self._plain.connect_tcp(addresses[0], port, timeout, local_address, socket_options)
+
+    async def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,  # noqa: ARG002, ASYNC109
+        socket_options: Iterable[Any] | None = None,  # noqa: ARG002
+    ) -> httpcore.AsyncNetworkStream:
+        raise _NotPublic(f"no provider is behind {path}")
+
+    async def sleep(self, seconds: float) -> None:
+        await self._plain.sleep(seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +115,21 @@ class Upstream:
         self, limits: GatewayLimits, *, allow_private: bool = False, tls: ssl.SSLContext | None = None
     ) -> None:
         context = tls or ssl.create_default_context(cafile=certifi.where())
-        context.set_alpn_protocols(["http/1.1"])
-        bounds = Bounds(limits.connections_upstream, MOST_IDLE, limits.connect_s, KEEP_ALIVE_S)
-        self._any = Connections(bounds, context, _any)
-        self._public = self._any if allow_private else Connections(bounds, context, _public)
-        self._timeouts = {"write": limits.stalled_s, "read": None}
+
+        def pool(backend: httpcore.AsyncNetworkBackend | None) -> httpcore.AsyncConnectionPool:
+            return httpcore.AsyncConnectionPool(
+                ssl_context=context, max_connections=limits.connections_upstream, max_keepalive_connections=200,
+                keepalive_expiry=KEEP_ALIVE_S, http1=True, http2=False, retries=0, network_backend=backend,
+            )  # fmt: skip
+
+        self._any = pool(None)
+        self._public = self._any if allow_private else pool(_Checked())
+        self._timeouts = {
+            "connect": limits.connect_s,
+            "pool": limits.connect_s,
+            "write": limits.stalled_s,
+            "read": None,
+        }
 
     @asynccontextmanager
     async def ask(
@@ -119,25 +145,23 @@ class Upstream:
         if body or method != "GET":
             encoded.append((b"content-length", str(len(body)).encode()))
         request = httpcore.Request(method, url, headers=encoded, content=body, extensions={"timeout": self._timeouts})
-        begun = await _sent(pool, request)
-        response, pieces = begun.response, _pieces(begun.response)
+        response = await _sent(pool, request)
+        pieces = _pieces(response)
         try:
             pairs = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
             yield UpstreamAnswer(response.status, pairs, pieces)
         finally:
-            try:
-                await pieces.aclose()
-            finally:
-                await pool.end(begun)
+            await pieces.aclose()
+            await response.aclose()
 
     async def close(self) -> None:
-        await self._any.close()
-        await self._public.close()
+        await self._any.aclose()
+        await self._public.aclose()
 
 
-async def _sent(pool: Connections, request: httpcore.Request) -> Begun:
+async def _sent(pool: httpcore.AsyncConnectionPool, request: httpcore.Request) -> httpcore.Response:
     try:
-        return await pool.begin(request)
+        return await pool.handle_async_request(request)
     except _NotPublic as error:
         raise UpstreamFailed("upstream_not_public") from error
     except (httpcore.ConnectError, httpcore.ConnectTimeout, httpcore.PoolTimeout, OSError) as error:
