@@ -1,6 +1,8 @@
 """Agents: scaffold + model + settings, immutable by digest, with a label that is unique in the project."""
 
-from sqlalchemy import select
+from collections.abc import Sequence
+
+from sqlalchemy import exists, select
 
 from service.domain.agents import AgentSpec
 from service.domain.errors import Conflict, NotFound
@@ -11,7 +13,8 @@ from service.store.database import Tx
 from service.store.listing import Listing, one_of, sorts_by
 from service.store.paging import Sort
 from service.store.rows import AgentRow
-from service.store.tables import agents
+from service.store.tables import agents, runs
+from service.store.tables_evaluations import evaluation_agents
 
 LISTING = Listing(
     agents,
@@ -42,7 +45,19 @@ async def create(tx: Tx, project_id: str, spec: AgentSpec) -> tuple[AgentRow, bo
         row, created = await find_or_insert(tx, agents, {**values, "id": new_id("agt"), "label": label})
         if row is not None:
             return AgentRow.of(row), created
-    raise Conflict("label_taken", f"another agent has the label {spec.label!r}")
+    detail = (
+        f"another agent has the label {spec.label!r}; one that only a draft has made goes when the draft is deleted"
+    )
+    raise Conflict("label_taken", detail)
+
+
+async def delete_unused(tx: Tx, project_id: str, agent_ids: Sequence[str]) -> None:
+    """Forget those of these agents that no run and no evaluation has; their labels are free again."""
+    mine = (agents.c.project_id == project_id, agents.c.id.in_(agent_ids))
+    # Whoever is about to use one is waited for, so that the next statement sees it.
+    await tx.execute(select(agents.c.id).where(*mine).order_by(agents.c.id).with_for_update())
+    used = exists().where(runs.c.agent_id == agents.c.id) | exists().where(evaluation_agents.c.agent_id == agents.c.id)
+    await tx.execute(agents.delete().where(*mine, ~used))
 
 
 async def get(tx: Tx, project_id: str, agent_id: str) -> AgentRow | None:

@@ -351,6 +351,41 @@ async def test_only_what_has_no_runs_is_deleted(tenant: Tenant) -> None:
     await tenant.get(f"/v1/evaluations/{made['id']}", 404)
 
 
+async def test_a_deleted_draft_takes_the_agents_along_that_it_has_made(tenant: Tenant) -> None:
+    bench = await three(tenant)
+    for name in ("left", "right"):
+        await scaffold(tenant, name)
+    kept = await tenant.post("/v1/agents", {"scaffold": "right@1", "label": "kept"})
+    slip = await draft(
+        tenant, benchmark=bench["id"], agents=[{"scaffold": "left@1", "label": "ours"}, {"agent": kept["id"]}]
+    )
+    right = {
+        "benchmark": bench["id"],
+        "agents": [{"scaffold": "left@1", "settings": {"effort": "high"}, "label": "ours"}],
+    }
+    assert "label_taken" in str(await draft(tenant, 422, **right))
+    other = await draft(tenant, benchmark=bench["id"], agents=[{"scaffold": "left@1"}])
+    assert (await tenant.client.delete(f"/v1/evaluations/{slip['id']}")).status_code == 204
+    assert "label_taken" in str(await draft(tenant, 422, **right)), "another draft has it"
+    # Which made none of its own.
+    assert (await tenant.client.delete(f"/v1/evaluations/{other['id']}")).status_code == 204
+    assert {agent["label"] for agent in (await tenant.get("/v1/agents"))["data"]} == {"ours", "kept"}
+    again = await draft(tenant, benchmark=bench["id"], agents=[{"scaffold": "right@1"}, {"scaffold": "left@1"}])
+    assert (await tenant.client.delete(f"/v1/evaluations/{again['id']}")).status_code == 204
+    assert {agent["label"] for agent in (await tenant.get("/v1/agents"))["data"]} == {"ours", "kept"}
+
+
+async def test_the_label_of_a_deleted_draft_is_free(tenant: Tenant) -> None:
+    bench = await three(tenant)
+    await scaffold(tenant, "left")
+    slip = await draft(tenant, benchmark=bench["id"], agents=[{"scaffold": "left@1", "label": "ours"}])
+    assert (await tenant.client.delete(f"/v1/evaluations/{slip['id']}")).status_code == 204
+    assert (await tenant.get("/v1/agents"))["data"] == []
+    mended = {"scaffold": "left@1", "settings": {"effort": "high"}, "label": "ours"}
+    made = await draft(tenant, benchmark=bench["id"], agents=[mended])
+    assert [agent["label"] for agent in made["agents"]] == ["ours"]
+
+
 async def test_the_list_filters_sorts_and_tells_of_changes(tenant: Tenant) -> None:
     bench = await three(tenant)
     one = await draft(tenant, benchmark=bench["id"], labels={"week": "48"})

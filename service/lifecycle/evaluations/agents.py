@@ -26,7 +26,9 @@ async def members_of(
     found: dict[str, Member] = {}
     for choice in choices:
         try:
-            agent_id = choice.agent or await _made(tx, project_id, choice, spec.settings)
+            agent_id, made = (
+                (choice.agent, False) if choice.agent else await _made(tx, project_id, choice, spec.settings)
+            )
             doer = await doer_of(tx, project_id, agent_id)
         except (Invalid, NotFound, Conflict) as error:
             problems.add(error, agent=name_of(choice))
@@ -36,14 +38,16 @@ async def members_of(
             problems.add(Invalid("duplicate_agent", detail), agent=name_of(choice))
             continue
         settings = laid_over(spec.run, choice.run)
-        found[doer.agent.id] = Member(doer, choice.samples or spec.samples, choice.run, settings)
+        found[doer.agent.id] = Member(doer, choice.samples or spec.samples, choice.run, settings, made)
     return list(found.values())
 
 
-async def _made(tx: Tx, project_id: str, choice: AgentChoice, common: Mapping[str, Any]) -> str:
+async def _made(tx: Tx, project_id: str, choice: AgentChoice, common: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return the agent's id and whether it is new."""
     spec = await scaffold_choice.choose(tx, project_id, _spec(choice, common))
     await check_agent(tx, project_id, spec)
-    return (await agents.create(tx, project_id, spec))[0].id
+    row, created = await agents.create(tx, project_id, spec)
+    return row.id, created
 
 
 def _spec(choice: AgentChoice, common: Mapping[str, Any]) -> AgentSpec:

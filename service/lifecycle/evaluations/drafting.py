@@ -93,6 +93,7 @@ def described(found: Sequence[Member], templates: Templates, tasks: int) -> dict
             "id": one.id,
             "digest": one.doer.agent.digest,
             "label": one.label,
+            "made": one.made,
             "scaffold": one.doer.agent.spec.scaffold,
             "scaffold_digest": one.doer.scaffold.digest,
             "model": one.doer.agent.spec.model,

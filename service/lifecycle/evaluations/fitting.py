@@ -44,6 +44,8 @@ class Member:
     own: RunSettings
     """What was said for it alone."""
     settings: RunSettings
+    made: bool = False
+    """For this evaluation: there was no agent of these parts before."""
 
     @property
     def id(self) -> str:

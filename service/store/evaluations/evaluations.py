@@ -7,6 +7,7 @@ from sqlalchemy import ColumnElement, case, exists, func, select
 from service.domain.cleaning import clean_json
 from service.domain.errors import Conflict
 from service.domain.evaluations import EvaluationState
+from service.store import agents
 from service.store.database import Tx
 from service.store.listing import Listing, one_of, sorts_by
 from service.store.paging import Sort
@@ -89,10 +90,15 @@ async def log(tx: Tx, evaluation_id: str, after: int = 0, limit: int = MOST_LOG)
 
 
 async def delete(tx: Tx, row: EvaluationRow) -> None:
-    """Forget an evaluation that has no run. Raises Conflict("evaluation_under_way" | "evaluation_has_runs")."""
+    """Forget an evaluation that has no run, with agents that were made for it and have done nothing else.
+
+    Raises Conflict("evaluation_under_way" | "evaluation_has_runs").
+    """
     if row.state not in (EvaluationState.DRAFT, EvaluationState.DONE, EvaluationState.STOPPED):
         raise Conflict("evaluation_under_way", f"the evaluation is {row.state}; stop it first", state=row.state)
     has_runs = (await tx.execute(select(exists().where(runs.c.evaluation_id == row.id)))).scalar_one()
     if has_runs:
         raise Conflict("evaluation_has_runs", f"{row.total} runs belong to it; delete them first", runs=row.total)
     await tx.execute(evaluations.delete().where(evaluations.c.id == row.id))
+    made = [str(one["id"]) for one in row.resolved.get("agents", []) if one.get("made")]
+    await agents.delete_unused(tx, row.project_id, made)
