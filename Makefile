@@ -44,7 +44,7 @@ static: setup ## ruff, types, import rules, generated files
 postgres: setup ## the distribution's PostgreSQL programs, for the test on the oldest supported version
 	@bash tools/postgres.sh
 
-check: static ## static checks and the tests that need no engine and little time (< 90 s)
+check: static ## static checks and the tests that need no engine and little time
 	$(PYTEST_FAST) -m "$(QUICK) and not longer"
 
 test: static images browser postgres ## everything that CI runs: check, integration, docker, images, journeys, browser

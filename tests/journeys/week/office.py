@@ -59,7 +59,7 @@ import json, pathlib, sys
 part, instruction, output = sys.argv[1:]
 text = pathlib.Path(instruction).read_text()
 known = json.loads(pathlib.Path(__file__).with_name("jobs.json").read_text())
-lines = next(lines for prompt, lines in known.items() if prompt in text)
+lines = next((lines for prompt, lines in known.items() if prompt in text), ["ready", "ready"])
 folder = pathlib.Path(output)
 folder.mkdir(parents=True, exist_ok=True)
 (folder / "answer.md").write_text("".join(line + "\\n" for line in lines[slice(*map(int, part.split(":")))]))
