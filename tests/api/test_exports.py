@@ -76,9 +76,9 @@ async def test_the_verifier_agrees_in_an_empty_environment_and_finds_what_was_ch
     _change_tables(tmp_path / "overview")
 
 
-def _sealed(folder: Path, path: str, text: str) -> None:
+def _sealed(folder: Path, path: str, content: str | bytes) -> None:
     """Write a file and its digest, as a careful forger would."""
-    (folder / path).write_text(text, newline="")
+    (folder / path).write_bytes(content.encode() if isinstance(content, str) else content)
     manifest = json.loads((folder / "manifest.json").read_text())
     for entry in manifest["files"]:
         if entry["path"] == path:
@@ -115,6 +115,27 @@ def _change_each_figure(folder: Path) -> None:
     _sealed(folder, path, text)
     (folder / "more.txt").write_text("x")
     assert "more.txt: not in the manifest" in _looked_at(folder)[1]
+
+
+async def test_whatever_is_wrong_with_a_file_is_a_difference_and_names_it(tenant: Tenant, tmp_path: Path) -> None:
+    evaluation_id, _ = await filled(tenant)
+    folder = await unpacked(tenant, await exported(tenant, evaluation_id), tmp_path / "out")
+    for path in [p for p in sorted(folder.rglob("*")) if p.is_file()]:
+        name, data = path.relative_to(folder).as_posix(), path.read_bytes()
+        cut, middle = data[: len(data) // 2], data[: len(data) // 3] + b"\xff\x00" + data[len(data) // 3 + 2 :]
+        for damaged in (b"", cut, middle, b"[" * 9999, b"null", b"{}", data[:-2] + bytes([data[-2] ^ 1]) + data[-1:]):
+            path.write_bytes(damaged)
+            status, said = _looked_at(folder)
+            assert (status, "DIFFERS" in said, "agrees" in said) == (1, True, False), (name, damaged[:9])
+            assert name == "manifest.json" or f"DIFFERS file {name}" in said, (name, damaged[:9])
+            _sealed(folder, name, damaged) if name != "manifest.json" else None
+            _looked_at(folder)  # whoever changes the digest with it still gets an answer
+            path.write_bytes(data)
+            _sealed(folder, name, data) if name != "manifest.json" else None
+        path.unlink()
+        assert _looked_at(folder)[0] == 1, name
+        path.write_bytes(data)
+    assert _looked_at(folder)[0] == 0
 
 
 def _change_tables(folder: Path) -> None:

@@ -1,7 +1,8 @@
 """A benchmark lead's week, by the command line and the client library alone, on real sandboxes with scripted models.
 
-Import and check; draft, estimate, preflight; six agents by five tasks by two; a stop rule, a runaway, the provider away, a
-broken task; a second judge, two raters; publication, and a verifier that needs nothing but Python.
+Import and check; draft, estimate, preflight; six agents by five tasks by two; a stop rule, a runaway, the provider away (last of
+the three: it is over when all runs are), a broken task; a second judge, two raters; publication, and a verifier that needs nothing
+but Python.
 """
 
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from tests.journeys.week.lead import Lead
 from workstead.sync import Client
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]
-OUTAGES = {"a minute": (20.0, 15.0), "ten minutes": (600.0, 600.0)}
+OUTAGES = {"short": (20.0, 15.0), "ten minutes": (600.0, 600.0)}
 """How long the provider is away, and how long a request waits for it; the default is ten minutes."""
 
 

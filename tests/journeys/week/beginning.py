@@ -15,16 +15,16 @@ MODELS = {
     "lab/quil": "unknown-model",
 }
 """Model → what its provider says; the last one is a slip of the pen."""
-AGENTS = ("reference", "careful", "hasty", "writer", "drafter", "worker")
+AGENTS = ("archivist", "careful", "hasty", "writer", "drafter", "worker")
 FULL, MOST, LEAST = 1.0, 0.75, 0.25
-SCORES = {"reference": FULL, "careful": FULL, "hasty": LEAST, "writer": FULL, "drafter": MOST, "worker": FULL}
+SCORES = {"archivist": FULL, "careful": FULL, "hasty": LEAST, "writer": FULL, "drafter": MOST, "worker": FULL}
 TASKS, SAMPLES = len(office.JOBS), 2
 RUNS = len(AGENTS) * TASKS * SAMPLES
 SPEC = """\
 name: week 48
 benchmark: office
 agents:
-  - {{scaffold: reference@1, label: reference}}
+  - {{scaffold: reference@1, label: archivist}}
   - {{scaffold: careful@1, label: careful}}
   - {{scaffold: hasty@1, label: hasty}}
   - {{scaffold: single-response, model: {writer}, label: writer}}

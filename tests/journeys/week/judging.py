@@ -148,7 +148,7 @@ class _Program:
 
 @contextmanager
 def program(lead: Lead, campaign_id: str) -> Generator[_Program]:
-    token = lead.tell("token", "create", "--scope", "rate", "--note", "rater", "--json").body
-    lead.client.campaigns.add_raters(campaign_id, [{"name": "Rater", "token_id": token["id"]}])
+    token = lead.tell("token", "create", "--scope", "rate", "--note", "Cleo", "--json").body
+    lead.client.campaigns.add_raters(campaign_id, [{"name": "Cleo", "token_id": token["id"]}])
     with Client(lead.stack.url, token["secret"]) as client:
         yield _Program(client, campaign_id, lead.folder)

@@ -356,6 +356,20 @@ def test_a_table_becomes_a_file(server: Server, tmp_path: Path) -> None:
     assert server.run("eval", "tables", "eval_1", "runs", "-o", "x.txt", answers=[]).exit_code == 2
 
 
+def test_what_may_not_leave_is_told_with_the_word_that_waives_it(server: Server, tmp_path: Path) -> None:
+    found = {"kind": "name", "name": "name:a36d7c5312e4", "shown": "Quay", "places": ["tables/runs.csv", "report.html"]}
+    problem = {"type": "urn:workstead:problem:open_findings", "detail": "1 thing", "status": 409, "findings": [found]}
+    failed = ok(
+        id="op_1", kind="export", created_at="2026-11-30T00:00:00Z", state="failed",
+        ended_at="2026-11-30T00:00:01Z", problem=problem,
+    )  # fmt: skip
+    target = tmp_path / "out.zip"
+    result = server.run("eval", "export", "eval_1", "-o", str(target), answers=[failed, failed])
+    assert (result.exit_code, result.stdout, target.exists()) == (1, "", False)
+    assert "'Quay' in tables/runs.csv, report.html: --waive name:a36d7c5312e4" in result.stderr
+    assert "open_findings: 1 thing" in result.stderr
+
+
 def test_an_export_is_for_whom_it_says_and_named_for_a_publication(server: Server, tmp_path: Path) -> None:
     made: dict[str, Any] = {"id": "op_1", "kind": "export", "created_at": "2026-11-30T00:00:00Z", "result": {}}
     target = tmp_path / "out.zip"

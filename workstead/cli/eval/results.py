@@ -1,6 +1,5 @@
 """``workstead eval report``, ``tables``, ``compare`` and ``export``: what came of it."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -144,9 +143,9 @@ def _tell(operation: Operation) -> None:
 
 def _refused(ended: Operation) -> typer.Exit:
     problem = ended.problem or {}
-    fields = cast("dict[str, Any]", problem.get("fields") or {})
-    for finding in cast("list[Any]", fields.get("findings") or []):
-        line(json.dumps(finding, ensure_ascii=True)[:400], "red")
+    for finding in cast("list[dict[str, Any]]", problem.get("findings") or []):
+        places = ", ".join(map(str, finding.get("places") or ()))
+        note(f"{finding.get('shown')!r} in {places}: --waive {finding.get('name')}")
     return fail(f"{ended.id}: {ended.state}: {problem.get('type', '')}: {problem.get('detail', '')}", FAILED)
 
 

@@ -1,5 +1,6 @@
 """The report beside what the tables make."""
 
+import csv
 import json
 import math
 import re
@@ -107,30 +108,55 @@ def formula_of(name: str) -> Any:
     return FORMULAS.get(name) or FORMULAS.get(re.sub(r"_\d+$", "", name))
 
 
+UNREADABLE = (
+    ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError, csv.Error,
+)  # fmt: skip
+"""What files that are not what they should be make of any formula."""
+
+
 def verify(folder: Path) -> int:
-    """Print what was found; return the exit status."""
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    dictionary = json.loads((folder / "dictionary.json").read_text(encoding="utf-8"))
-    report = json.loads((folder / "report" / "report.json").read_text(encoding="utf-8"))
-    tables = {t["name"]: read_table(folder, t) for t in dictionary if (folder / "tables" / f"{t['name']}.csv").exists()}
-    wrong = [*digests(folder, manifest)]
-    print(f"digests: {len(manifest['files'])} files")
-    x = Data(tables, report)
-    wrong += counting(x, tables)
-    cells = skipped = 0
-    for cell, said, computed, near in figures(x, report):
-        cells, skipped = cells + 1, skipped + (computed is SKIPPED)
-        if not same(said, computed, near):
-            wrong.append(f"{cell}: the report says {said}, the tables make {computed}")
-    print(
-        f"figures: {cells - skipped} cells recomputed"
-        + (f", {skipped} ends of intervals skipped: no numpy" if skipped else "")
-    )
-    print(f"left out: {', '.join(f'{n} {why}' for why, n in manifest['exclusions'].items()) or 'no run'}")
+    """Print what was found; return the exit status. Whatever is wrong with the files is a difference."""
+    wrong = [*found_by("files", files_differ(folder)), *found_by("figures", figures_differ(folder))]
     for line in wrong:
         print(f"DIFFERS {line}")
     print("all that was checked agrees" if not wrong else f"{len(wrong)} differences")
     return 1 if wrong else 0
+
+
+def found_by(what: str, differences: Iterator[str]) -> Iterator[str]:
+    """Yield the differences; where files are such that nothing can be made of them, that is one."""
+    try:
+        yield from differences
+    except UNREADABLE as error:
+        yield f"{what} cannot be read: {type(error).__name__}: {error}"
+
+
+def read_json(folder: Path, name: str) -> Any:
+    return json.loads((folder / name).read_text(encoding="utf-8"))
+
+
+def files_differ(folder: Path) -> Iterator[str]:
+    manifest = read_json(folder, "manifest.json")
+    print(f"digests: {len(manifest['files'])} files")
+    print(f"left out: {', '.join(f'{n} {why}' for why, n in manifest['exclusions'].items()) or 'no run'}")
+    yield from digests(folder, manifest)
+
+
+def figures_differ(folder: Path) -> Iterator[str]:
+    report = read_json(folder, "report/report.json")
+    there = (t for t in read_json(folder, "dictionary.json") if (folder / "tables" / f"{t['name']}.csv").exists())
+    tables = {t["name"]: read_table(folder, t) for t in there}
+    x = Data(tables, report)
+    yield from counting(x, tables)
+    cells = skipped = 0
+    for cell, said, computed, near in figures(x, report):
+        cells, skipped = cells + 1, skipped + (computed is SKIPPED)
+        if not same(said, computed, near):
+            yield f"{cell}: the report says {said}, the tables make {computed}"
+    print(
+        f"figures: {cells - skipped} cells recomputed"
+        + (f", {skipped} ends of intervals skipped: no numpy" if skipped else "")
+    )
 
 
 if __name__ == "__main__":
