@@ -40,7 +40,8 @@ def answer(
 def _refused(endpoint: Endpoint, fault: Fault, exchange: Exchange) -> Outgoing | None:
     if fault.kind == FaultKind.STATUS:
         headers = {"retry-after": fault.retry_after} if fault.retry_after is not None else {}
-        return outgoing.whole(endpoint.wire.error(fault.status, _ERROR_TEXT), fault.status, headers)
+        refused = outgoing.whole(endpoint.wire.error(fault.status, _ERROR_TEXT), fault.status, headers)
+        return replace(refused, pause_s=fault.wait_s)
     if fault.kind == FaultKind.ECHO_KEY and fault.status >= 400:
         message = f"invalid key: {exchange.credential}"
         return outgoing.whole(

@@ -121,6 +121,8 @@ class Fault(Strict):
     """Only requests that offer tools, or only those that offer none; null: both."""
     status: int = Field(default=500, ge=200, le=599)
     retry_after: str | None = None
+    wait_s: float = Field(default=0, ge=0)
+    """Before the body of an error answer."""
     seconds: float = Field(default=3600, ge=0)
     size: int = Field(default=100_000_000, ge=1)
     """Bytes."""

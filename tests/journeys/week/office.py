@@ -9,7 +9,8 @@ from typing import Any
 from service.models.scripted.scenario import Action, Fault, FaultKind, FileText, Opinion, Scenario
 
 ANSWER = "answer.md"
-REFUSED, AWAY = Fault(kind=FaultKind.STATUS, turn=None, status=404), Fault(kind=FaultKind.STATUS, turn=None, status=503)
+REFUSED = Fault(kind=FaultKind.STATUS, turn=None, status=404, wait_s=2.0)
+AWAY = Fault(kind=FaultKind.STATUS, turn=None, status=503)
 STRICT_ABOUT = "stock"
 """Job of which the second judge wants more than anybody delivered."""
 
