@@ -89,8 +89,10 @@ class Tenant:
         async with self.state.db.transaction() as tx:
             host = HostRow("host-1", "epoch-1", 100, ("runc",), ("base",))
             await hosts.register(tx, host)
-            claimed = await attempts.claim(tx, host, 100)
-        return next(a for a in claimed if a.run_id == run_id)
+            claimed = {a.run_id: a for a in await attempts.claim(tx, host, 100)}
+            run = await runs.get(tx, self.project_id, run_id)
+        assert run_id in claimed, (len(claimed), run)
+        return claimed[run_id]
 
     async def start(self, run_id: str) -> AttemptRow:
         """Bring a queued run to phase ``running``."""
