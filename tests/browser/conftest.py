@@ -22,12 +22,6 @@ from tests.browser.namespace import Namespace, own_namespace
 __all__ = ["quiet_logs"]
 
 PORT = 8040
-ON_PURPOSE = (
-    "Failed to load resource",
-    "Got data while in an invalid state",
-    "WebSocket is closed before the connection is established",
-)
-"""What a test asks for (an unknown page, no network, a viewer that is stopped or left in the middle) is told on the console too."""
 SITE = f"http://127.0.0.1:{PORT}"
 ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -80,7 +74,13 @@ async def browser(namespace: Namespace) -> AsyncIterator[Browser]:
 
 
 @pytest.fixture
-async def page(browser: Browser, site: Tenant) -> AsyncIterator[Page]:
+def on_purpose() -> tuple[str, ...]:
+    """What a test asks for on purpose (an unknown page, no network) is told on the console too."""
+    return ("Failed to load resource",)
+
+
+@pytest.fixture
+async def page(browser: Browser, site: Tenant, on_purpose: tuple[str, ...]) -> AsyncIterator[Page]:
     """A page of a fresh profile; whatever its console says against us fails the test."""
     context = await browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
     one = await context.new_page()
@@ -89,4 +89,4 @@ async def page(browser: Browser, site: Tenant) -> AsyncIterator[Page]:
     one.on("pageerror", lambda e: complaints.append(str(e)))
     yield one
     await context.close()
-    assert [c for c in complaints if not any(text in c for text in ON_PURPOSE)] == []
+    assert [c for c in complaints if not any(text in c for text in on_purpose)] == []
