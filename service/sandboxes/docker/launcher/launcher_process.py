@@ -28,6 +28,7 @@ def _has_resource() -> bool:
 
 
 HAS_RESOURCE = _has_resource()
+GONE_S = 1.0
 
 
 def wait(pid: int) -> tuple[int, int, int, float]:
@@ -52,9 +53,22 @@ def may_sweep() -> bool:
 
 
 def sweep() -> bool:
-    """SIGKILL every process of the sandbox but its init and us, those that fork included; False if there was none."""
+    """SIGKILL every process of the sandbox but its init and us, those that fork included; False if there was none.
+
+    Returns when init has reaped them, or a second later.
+    """
     if not may_sweep():
         return False
+    left, until = False, time.monotonic() + GONE_S
+    while _kill_all():
+        left = True
+        if time.monotonic() > until:
+            break
+        time.sleep(0.001)  # noqa: TID251 - nothing tells us of the end of what is not our child
+    return left
+
+
+def _kill_all() -> bool:
     try:
         os.kill(-1, signal.SIGKILL)
     except OSError:
