@@ -32,6 +32,10 @@ Stratum = Annotated[
     list[str] | None, typer.Option("--stratum", help="A value that is wanted, others are not; repeatable")
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Of what is drawn")]
+Policy = Annotated[
+    list[str] | None,
+    typer.Option("--policy", help="NAME=VALUE in place of the parent's, e.g. missing=exclude; repeatable"),
+]
 Tag = Annotated[list[str] | None, typer.Option("--label", help="key=value; repeatable")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Count only")]
 Model = Annotated[str, typer.Argument(help="Model of the catalogue that makes embeddings", show_default=False)]
@@ -53,6 +57,7 @@ def derive(
     proportional: Proportional = False,
     stratum: Stratum = None,
     seed: Seed = 0,
+    policy: Policy = None,
     label: Tag = None,
     dry_run: DryRun = False,
     as_json: Json = False,
@@ -61,6 +66,7 @@ def derive(
     name, at, version = new.rpartition("@")
     if not at or not name or not version:
         raise fail(f"{new!r}: call it NAME@VERSION")
+    changed = _pairs("--policy", "NAME", policy)
     rule: dict[str, Any] = {
         "include": include or [], "exclude": exclude or [], "facets": _facets(facet), "price": _price(price),
         "disputed": not undisputed, "seed": seed,
@@ -71,7 +77,8 @@ def derive(
     }  # fmt: skip
     with Client() as client:
         parent = client.benchmarks.find(ref)
-        found = client.benchmarks.derive(parent.id, name, version, rule, dry_run=dry_run, labels=labels_of(label))
+        more = {"policies": _policies(client, parent.id, changed), "labels": labels_of(label), "dry_run": dry_run}
+        found = client.benchmarks.derive(parent.id, name, version, rule, **more)
     emit(found) if as_json else _show(found)
 
 
@@ -114,12 +121,25 @@ def _show(found: Derivation) -> None:
 
 def _facets(given: list[str] | None) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for one in given or ():
-        name, equals, value = one.partition("=")
-        if not equals or not name:
-            raise fail(f"--facet {one!r}: FACET=VALUE is meant")
+    for name, value in _pairs("--facet", "FACET", given):
         found.setdefault(name, []).append(value)
     return found
+
+
+def _pairs(option: str, what: str, given: list[str] | None) -> list[tuple[str, str]]:
+    pairs = [(one, *one.partition("=")) for one in given or ()]
+    for one, name, equals, _ in pairs:
+        if not equals or not name:
+            raise fail(f"{option} {one!r}: {what}=VALUE is meant")
+    return [(name, value) for _, name, _, value in pairs]
+
+
+def _policies(client: Client, parent_id: str, changed: list[tuple[str, str]]) -> dict[str, str] | None:
+    """Return the parent's policies with the changes; None: its own as they are."""
+    if not changed:
+        return None
+    head = client.benchmarks.get(parent_id).head or {}
+    return {**head.get("policies", {}), **dict(changed)}
 
 
 def _price(given: str | None) -> dict[str, str] | None:

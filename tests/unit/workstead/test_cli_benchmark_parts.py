@@ -60,6 +60,14 @@ def test_a_rule_is_put_together_and_what_it_met_is_said(server: Server) -> None:
         assert said in done.output
 
 
+def test_a_policy_that_is_named_is_changed_and_the_parents_others_stay(server: Server) -> None:
+    whole = answer(BENCHMARK | {"head": {"policies": {"clock": "working", "missing": "zero"}}})
+    words = ("benchmarks", "derive", "bench_1", "part@1", "--policy", "missing=exclude")
+    done = server.run(*words, answers=[found(), whole, answer(DERIVED)])
+    assert done.exit_code == 0, done.output
+    assert json.loads(server.script.bodies[-1])["policies"] == {"clock": "working", "missing": "exclude"}
+
+
 def test_counting_makes_nothing(server: Server) -> None:
     words = ("benchmarks", "derive", "bench_1", "part@1", "--total", "9", "--dry-run")
     done = server.run(*words, answers=[found(), answer(DERIVED | {"benchmark": None})])
@@ -72,7 +80,7 @@ def test_counting_makes_nothing(server: Server) -> None:
     [
         (("part",), "NAME@VERSION"), (("part@1", "--facet", "kind"), "FACET=VALUE"), (("part@1", "--price", "5"), "LEAST..MOST"),
         (("part@1", "--price", ".."), "LEAST..MOST"), (("part@1", "--price", "a..b"), "LEAST..MOST"),
-        (("part@1", "--price", "nan..1"), "LEAST..MOST"),
+        (("part@1", "--price", "nan..1"), "LEAST..MOST"), (("part@1", "--policy", "missing"), "NAME=VALUE"),
     ],
 )  # fmt: skip
 def test_mistakes_are_named_before_anything_is_asked(server: Server, words: tuple[str, ...], said: str) -> None:
