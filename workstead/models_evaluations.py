@@ -66,6 +66,12 @@ class Evaluation(Model):
     def under_way(self) -> bool:
         return self.state in UNDER_WAY
 
+    @property
+    def summed(self) -> bool:
+        """Whether ``spend`` holds what all runs have taken as they are now."""
+        at: str | None = self.spend.get("at")
+        return self.updated_at is None or (at is not None and datetime.fromisoformat(at) >= self.updated_at)
+
     def of_phase(self, *phases: str) -> int:
         """Return how many runs are in these phases."""
         return sum(self.counts.get("phase", {}).get(phase, 0) for phase in phases)

@@ -31,7 +31,7 @@ class Eta(View):
 
 
 class Spend(View):
-    """As of ``at``; null: nothing has been summed up yet."""
+    """As of ``at``; null: nothing has been summed up yet, or judges have been asked since and it is summed anew."""
 
     agents_usd: str | None = None
     judges_usd: str | None = None

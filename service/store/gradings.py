@@ -18,7 +18,7 @@ from service.store import clock, criteria, events
 from service.store.announcements import announce
 from service.store.combining import combine
 from service.store.database import Tx
-from service.store.evaluations.watching import JUDGES_BUDGET, JUDGES_WAIT_S, judges_wait
+from service.store.evaluations.watching import JUDGES_BUDGET, JUDGES_WAIT_S, judges_wait, sum_again
 from service.store.fences import lock_run
 from service.store.notifications import GRADINGS, RUNS
 from service.store.phases import notify
@@ -152,6 +152,8 @@ async def finish(tx: Tx, grading_id: str, verdict: Verdict) -> GradingRow:
     await _log_verdict(tx, run, row)
     await _announce(tx, run, row)
     await notify(tx, GRADINGS, f"{grading_id} {verdict.state}")
+    if row["queue"] == GradingQueue.JUDGES:
+        await sum_again(tx, run["evaluation_id"])
     if row["primary"]:
         await combine(tx, await lock_run(tx, row["run_id"]), row["plan"])
     return GradingRow.of(row)

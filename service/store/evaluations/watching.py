@@ -28,6 +28,9 @@ _WAIT = """UPDATE gradings SET not_before = clock_timestamp() + make_interval(se
       AND (not_before IS NULL OR not_before < clock_timestamp() + make_interval(secs => :wait_s / 2))"""
 _GO_ON = """UPDATE gradings SET not_before = NULL, cause = NULL
     WHERE queue = 'judges' AND state = 'pending' AND cause = :cause AND {whose}"""
+# No lock is taken while runs are under way: then the watchdog sums in any case.
+_SUM_AGAIN = text("""UPDATE evaluations SET spend = spend - 'at'
+    WHERE id = :id AND state IN ('done', 'stopped') AND spend ? 'at'""")
 _HELD = text("""
     SELECT coalesce(e.spend -> 'judges_held' = 'true', false)
            OR p.budget IS NOT NULL AND coalesce(p.spend -> 'judges_held' = 'true', false)
@@ -66,6 +69,12 @@ async def with_budget(tx: Tx) -> list[BudgetedProject]:
 async def save(tx: Tx, evaluation_id: str, spend: Json) -> None:
     """Write what is spent, with the time; the evaluation's own time of change stays."""
     await tx.execute(evaluations.update().where(evaluations.c.id == evaluation_id).values(spend=spend))
+
+
+async def sum_again(tx: Tx, evaluation_id: str | None) -> None:
+    """Let the watchdog sum an evaluation that has ended once more: a judge asked since then has cost something."""
+    if evaluation_id is not None:
+        await tx.execute(_SUM_AGAIN, {"id": evaluation_id})
 
 
 async def save_project(tx: Tx, project_id: str, spend: Json) -> None:

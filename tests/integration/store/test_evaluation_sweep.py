@@ -9,6 +9,7 @@ from sqlalchemy import select, text
 from service.domain.ids import new_id
 from service.domain.run_states import EndedBecause, Outcome, Phase, StopMode
 from service.domain.tasks import GraderSpec
+from service.domain.verdicts import Verdict, VerdictState
 from service.lifecycle.evaluations import control as decisions
 from service.lifecycle.evaluations.control import Which
 from service.lifecycle.evaluations.sweeping import Memory, sweep
@@ -238,6 +239,24 @@ async def test_judges_wait_for_their_budget_and_lose_nothing_by_it(db: Database,
         begun = await gradings.claim_start(tx, row.id)
     assert begun is not None
     assert (begun.state, begun.tries) == ("grading", 1)
+
+
+async def test_what_a_judge_beside_took_after_the_end_is_summed_too(db: Database, seeds: Seeds) -> None:
+    one = await scene(db, seeds, 1)
+    await ended(one, 0)
+    await sweep(db, Memory())
+    before = await whole(one)
+    assert (before.state, before.spend["judges_usd"]) == ("done", "0")
+    grading_id = await a_grading(one)
+    await request(one, None, 1, purpose="judge", subject=grading_id, cost_usd=Decimal("0.5"), attempt=None)
+    async with db.transaction() as tx:
+        await gradings.claim_start(tx, grading_id)
+        await gradings.finish(tx, grading_id, Verdict(VerdictState.GRADED, 1, 1))
+    assert "at" not in (await whole(one)).spend
+    await sweep(db, Memory())
+    row = await whole(one)
+    assert (row.spend["judges_usd"], row.revision) == ("0.5", before.revision)
+    assert row.spend["at"] > before.spend["at"]
 
 
 async def test_a_projects_budget_holds_all_its_runs(db: Database, seeds: Seeds) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.unit.workstead.commands import Server
 from tests.unit.workstead.fake_api import problem
 from tests.unit.workstead.test_commands import HOSTILE, ok, page, server
+from workstead.cli.eval import watching
 from workstead.cli.eval.watching import exit_code, is_held_back
 from workstead.models_evaluations import Evaluation
 
@@ -53,6 +54,35 @@ def evaluation(state: str = "draft", status: int = 200, **fields: Any) -> httpx.
 
 def finished(graded: int = 6) -> httpx.Response:
     return evaluation("done", agents=[agent(done=6)], graded=graded, revision=9)
+
+
+class TestLastDollars:
+    ENDED: ClassVar[dict[str, Any]] = {
+        "agents": [agent(done=6)],
+        "graded": 6,
+        "revision": 9,
+        "updated_at": "2026-01-05T10:00:00.5Z",
+    }
+
+    def told(self, server: Server, *spends: dict[str, str]) -> Any:
+        answers = [evaluation("done", spend=spend, **self.ENDED) for spend in spends]
+        result = server.run("eval", "watch", "eval_1", "--json", answers=answers)
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)["spend"]
+
+    def test_are_waited_for(self, server: Server) -> None:
+        early = {"agents_usd": "1", "at": "2026-01-05T10:00:00.4Z"}
+        late = {"agents_usd": "2", "at": "2026-01-05T10:00:00.6Z"}
+        assert self.told(server, early, {"agents_usd": "1"}, late) == late
+        assert server.script.left == 0
+
+    def test_that_are_summed_cost_no_request(self, server: Server) -> None:
+        assert self.told(server, summed := {"agents_usd": "2", "at": "2026-01-05T10:00:00.5Z"}) == summed
+
+    def test_that_never_come_do_not_hold_anybody_up(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(watching, "SUMMED_S", 0.0)
+        early = {"agents_usd": "1"}
+        assert self.told(server, early, early) == early
 
 
 class TestBenchmark:

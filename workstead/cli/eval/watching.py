@@ -20,6 +20,8 @@ HELD_BACK = 4
 JUDGES = "judges_budget"
 RULES = frozenset({"stop_rule", "budget", JUDGES})
 """Reasons of holds that no time takes away."""
+SUMMED_S = 15.0
+"""How long the last dollars are waited for."""
 _IDLE = ("queued", "held", "done")
 
 
@@ -29,6 +31,8 @@ async def follow(client: AsyncClient, evaluation_id: str, *, as_json: bool = Fal
     try:
         with shown:
             found = await _until_over(client, evaluation_id, shown)
+            if not (found.summed or is_held_back(found) or found.state == "draft"):
+                found = await _until_summed(client, evaluation_id)
     except asyncio.CancelledError:
         note(go_on(evaluation_id))
         raise
@@ -55,6 +59,13 @@ async def _until_over(client: AsyncClient, evaluation_id: str, shown: "_Shown") 
             if loop.time() - last > PATIENCE_S:
                 raise
             await asyncio.sleep(2)
+
+
+async def _until_summed(client: AsyncClient, evaluation_id: str) -> Evaluation:
+    """Wait for the watchdog, which sums the last dollars a moment after the last run."""
+    loop = asyncio.get_running_loop()
+    late = loop.time() + SUMMED_S
+    return await client.evaluations.wait(evaluation_id, until=lambda found: found.summed or loop.time() > late)
 
 
 def go_on(evaluation_id: str) -> str:
