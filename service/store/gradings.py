@@ -152,7 +152,7 @@ async def finish(tx: Tx, grading_id: str, verdict: Verdict) -> GradingRow:
     await _log_verdict(tx, run, row)
     await _announce(tx, run, row)
     await notify(tx, GRADINGS, f"{grading_id} {verdict.state}")
-    if row["queue"] == GradingQueue.JUDGES:
+    if row["queue"] == "judges":
         await sum_again(tx, run["evaluation_id"])
     if row["primary"]:
         await combine(tx, await lock_run(tx, row["run_id"]), row["plan"])
