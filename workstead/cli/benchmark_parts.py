@@ -77,8 +77,10 @@ def derive(
     }  # fmt: skip
     with Client() as client:
         parent = client.benchmarks.find(ref)
-        more = {"policies": _policies(client, parent.id, changed), "labels": labels_of(label), "dry_run": dry_run}
-        found = client.benchmarks.derive(parent.id, name, version, rule, **more)
+        policies = _policies(client, parent.id, changed)
+        found = client.benchmarks.derive(
+            parent.id, name, version, rule, policies=policies, labels=labels_of(label), dry_run=dry_run
+        )
     emit(found) if as_json else _show(found)
 
 
