@@ -21,6 +21,9 @@ _SECONDS = {
     "journeys/test_forged_grades.py": 30, "journeys/test_replay.py": 25, "journeys/test_spine.py": 30,
 }  # fmt: skip
 """File → about how long it takes, where that is long."""
+_TOGETHER = "architecture/"
+"""Files that parse the same sources, which one process does once."""
+_TOGETHER_S = 45
 _ALONE = (
     "acp", "chaos", "cli_faults", "compose", "demo", "desk", "egress", "entry_point", "evaluation", "media", "papers",
     "regrade", "week", "works",
@@ -34,7 +37,8 @@ def in_order(items: list[pytest.Item]) -> None:
 
     def rank(item: pytest.Item) -> tuple[bool, str, int]:
         file = _file(item.nodeid)
-        return file not in lanes, lanes.get(file, ""), -_SECONDS.get(file, counts[file] * _TEST_S)
+        takes = _TOGETHER_S if file.startswith(_TOGETHER) else _SECONDS.get(file, counts[file] * _TEST_S)
+        return file not in lanes, lanes.get(file, ""), -takes
 
     items.sort(key=rank)
 
@@ -70,7 +74,7 @@ class InLanes(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         file = _file(nodeid)
-        return self._lane_of.get(file, file)
+        return _TOGETHER if file.startswith(_TOGETHER) else self._lane_of.get(file, file)
 
 
 def scheduler(config: pytest.Config, log: Producer) -> InLanes | None:

@@ -2,12 +2,13 @@
 
 import sys
 
+from tests.bench.changes import changes_feed
 from tests.bench.code_tests import code_tests, code_tests_isolated
 from tests.bench.collecting import collect
 from tests.bench.desktop_runs import desktop_runs
 from tests.bench.desktop_start import desktop_start
 from tests.bench.evaluation_matrix import matrix
-from tests.bench.evaluation_watching import changes_feed, matrix_view
+from tests.bench.evaluation_watching import matrix_view
 from tests.bench.evidence import evidence, evidence_cached
 from tests.bench.executing import exec_
 from tests.bench.forecast_auc import forecast_auc

@@ -1,4 +1,4 @@
-"""``matrix_view``: the matrix of an evaluation of 10 000 runs, and what its gates cost a claim. ``changes``: the feed keeps up."""
+"""``matrix_view``: the matrix of an evaluation of 10 000 runs, and what its gates cost a claim."""
 
 import asyncio
 import statistics
@@ -12,10 +12,9 @@ from sqlalchemy import text
 
 from service.api.matrix_view import matrix_body
 from service.domain.agents import AgentSpec
-from service.domain.run_states import EndedBecause, Outcome, Phase
+from service.domain.run_states import Phase
 from service.domain.tasks import TaskManifest
-from service.store import agents, attempts, changes, clock, migrate, run_batches, runs, tasks
-from service.store.changes import Position
+from service.store import agents, attempts, migrate, run_batches, tasks
 from service.store.database import Database, Tx
 from service.store.evaluations import evaluations, matrix, members
 from service.supervisor.postgres import EmbeddedPostgres
@@ -26,7 +25,7 @@ from tests.integration.store.seeds import Seeds, add_host, seed
 
 AGENTS, TASKS, SAMPLES = 36, 139, 2
 ROUNDS = 20
-STATES_PER_S, SECONDS, WRITERS = 500, 10, 8
+CONNECTIONS = 12
 # Half of them are done: two thirds of these graded.
 _DONE = text("""
     UPDATE runs SET phase = 'done', outcome = CASE WHEN sample = 1 THEN 'graded' ELSE 'ungraded' END,
@@ -36,7 +35,7 @@ _DONE = text("""
 
 
 @dataclass(frozen=True)
-class _Scene:
+class Scene:
     db: Database
     seeds: Seeds
     evaluation_id: str
@@ -44,17 +43,11 @@ class _Scene:
 
 def matrix_view() -> Result:
     """Milliseconds from the first statement to the body's bytes, median."""
-    detail = _with_runs(_watch)
+    detail = with_runs(_watch)
     return Result("matrix_view", detail["matrix_ms"], "ms", goal="≤ 50 ms", detail=detail)
 
 
-def changes_feed() -> Result:
-    """Seconds that the reader of the feed is behind the last of 500 state changes a second, at the worst."""
-    detail = _with_runs(_change)
-    return Result("changes", detail["behind_s"], "s", goal="500/s, behind ≤ 2 s", detail=detail)
-
-
-def _with_runs(measure: Callable[[_Scene], Coroutine[Any, Any, dict[str, Any]]]) -> dict[str, Any]:
+def with_runs(measure: Callable[[Scene], Coroutine[Any, Any, dict[str, Any]]]) -> dict[str, Any]:
     async def run(url: str) -> dict[str, Any]:
         async with _scene(url) as scene:
             return await measure(scene)
@@ -66,15 +59,15 @@ def _with_runs(measure: Callable[[_Scene], Coroutine[Any, Any, dict[str, Any]]])
 
 
 @asynccontextmanager
-async def _scene(url: str) -> AsyncGenerator[_Scene]:
-    db = Database(url, pool_size=WRITERS + 4)
+async def _scene(url: str) -> AsyncGenerator[Scene]:
+    db = Database(url, pool_size=CONNECTIONS)
     try:
         async with db.transaction() as tx:
             seeds = await seed(tx, "bench")
             evaluation_id = await _fill(tx, seeds)
         async with db.statement() as tx:
             await tx.execute(text("ANALYZE"))
-        yield _Scene(db, seeds, evaluation_id)
+        yield Scene(db, seeds, evaluation_id)
     finally:
         await db.close()
 
@@ -95,7 +88,7 @@ async def _fill(tx: Tx, seeds: Seeds) -> str:
     return evaluation_id
 
 
-async def _watch(scene: _Scene) -> dict[str, Any]:
+async def _watch(scene: Scene) -> dict[str, Any]:
     async with scene.db.transaction() as tx:
         host = await add_host(tx, slots=1000)
         counted = await _timed(5, lambda: attempts.claim(tx, host, 1))
@@ -118,7 +111,7 @@ async def _watch(scene: _Scene) -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def _body(tx: Tx, scene: _Scene) -> bytes:
+async def _body(tx: Tx, scene: Scene) -> bytes:
     row = await evaluations.get(tx, scene.seeds.project.id, scene.evaluation_id)
     assert row is not None
     of, items = await members.agents_of(tx, row.id), await members.tasks_of(tx, row.id)
@@ -133,53 +126,3 @@ async def _timed(rounds: int, work: Callable[[], Awaitable[object]]) -> float:
         await work()
         times.append(time.perf_counter() - began)
     return statistics.median(times)
-
-
-async def _change(scene: _Scene) -> dict[str, Any]:
-    """Writers change runs' phases at the wanted pace; a reader follows the feed, and says how old what it reads is."""
-    async with scene.db.reading() as tx:
-        found = await tx.execute(text("SELECT id FROM runs WHERE evaluation_id = :id"), {"id": scene.evaluation_id})
-        ids = [*found.scalars()]
-    async with scene.db.reading() as tx:
-        position = await _drain(tx, scene, Position())
-    stop, behind = asyncio.Event(), list[float]()
-    reader = asyncio.create_task(_follow(scene, position, stop, behind))
-    began = time.perf_counter()
-    per_writer = STATES_PER_S * SECONDS // WRITERS
-    done = await asyncio.gather(*(_write(scene, ids[w::WRITERS][:per_writer], began) for w in range(WRITERS)))
-    took = time.perf_counter() - began
-    stop.set()
-    await reader
-    return {
-        "changes_per_s": sum(done) / took, "behind_s": max(behind), "median_behind_s": statistics.median(behind),
-        "reads": len(behind),
-    }  # fmt: skip
-
-
-async def _write(scene: _Scene, ids: list[str], began: float) -> int:
-    for n, run_id in enumerate(ids):
-        await asyncio.sleep(max(0.0, began + n * WRITERS / STATES_PER_S - time.perf_counter()))
-        async with scene.db.transaction() as tx:
-            await runs.set_phase(tx, run_id, Phase.DONE, outcome=Outcome.UNGRADED, ended_because=EndedBecause.COMPLETED)
-    return len(ids)
-
-
-async def _drain(tx: Tx, scene: _Scene, position: Position) -> Position:
-    while True:
-        page = await changes.read(tx, scene.seeds.project.id, "", ["run", "evaluation"], position, 500)
-        position = page.position
-        if not page.full:
-            return position
-
-
-async def _follow(scene: _Scene, position: Position, stop: asyncio.Event, behind: list[float]) -> None:
-    while True:
-        last = stop.is_set()
-        async with scene.db.reading() as tx:
-            page = await changes.read(tx, scene.seeds.project.id, "", ["run", "evaluation"], position, 500)
-            now = await clock.now(tx)
-        position = page.position
-        behind += [(now - c.body["updated_at"]).total_seconds() for c in page.changes if c.kind == "run" and c.body]
-        if last and not page.full and not page.pending:
-            return
-        await asyncio.sleep(0.05)

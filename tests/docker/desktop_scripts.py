@@ -208,6 +208,7 @@ listening.listen()
 def lie():
     while True:
         caller = listening.accept()[0]
+        caller.recv(4096)  # who is hung up on while greeting takes it for a server that is gone, and starts one
         caller.sendall(bytes([1, 0, 11, 0, 0, 0, 255, 255]))
         caller.close()
 threading.Thread(target=lie, daemon=True).start()
