@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from sqlalchemy import text
@@ -17,7 +18,7 @@ from service.store import attempts, grading_jobs
 from service.store.rows import AttemptRow
 from tests.integration.lifecycle.stage import RIGHT, Stage, until
 
-LINES = 300
+LINES, GATES = 300, 3
 CODE = f"""
 import json, sys, time
 for i in range({LINES}):
@@ -29,6 +30,16 @@ json.dump({RIGHT!r}, open("output/answers.json", "w"))
 EXPECTED = "".join(f"line {i}\n" for i in range(LINES)) + "\u20ac"
 
 
+def gated(gates: Path) -> str:
+    """Return the program with each of its first pieces waiting until the one before was read: else they may come as one."""
+    waiting = f"""
+import os
+def until_read(piece):
+    while piece <= {GATES} and not os.path.exists(f"{gates}/{{piece}}"): time.sleep(0.01)
+"""
+    return CODE.replace("for i in", f"{waiting}for i in", 1).replace("time.sleep(0.1)", "until_read(i // 30 + 1)")
+
+
 class Died(BaseException):
     """In place of SIGKILL: nothing of ours may catch it."""
 
@@ -38,10 +49,14 @@ class DieAt(CrashPoints):
     point: str = ""
     passes: list[str] = field(default_factory=list[str])
     after: int = 0
+    gates: Path | None = None
+    """Where each pass leaves a file with its number."""
 
     def reach(self, name: str) -> None:
         if name == self.point:
             self.passes.append(name)
+            if self.gates is not None:
+                (self.gates / str(len(self.passes))).touch()
             if len(self.passes) == self.after + 1:
                 raise Died(name)
 
@@ -62,9 +77,10 @@ WORKER_POINTS = [n for n in NAMES if not n.startswith(("submit", "grade"))]
 
 @pytest.mark.fault(111)
 @pytest.mark.parametrize(("point", "after"), [*((p, 0) for p in WORKER_POINTS), ("drive.streaming", 2)])
-async def test_the_next_worker_goes_on(stage: Stage, point: str, after: int) -> None:
-    run = await stage.submit(await stage.task(), await stage.agent(code=CODE))
-    first = stage.context(crash=DieAt(point=point, after=after))
+async def test_the_next_worker_goes_on(stage: Stage, point: str, after: int, tmp_path: Path) -> None:
+    code = gated(tmp_path) if after else CODE
+    run = await stage.submit(await stage.task(), await stage.agent(code=code))
+    first = stage.context(crash=DieAt(point=point, after=after, gates=tmp_path))
     with pytest.raises(Died):
         await claim_and_step(stage, first)
     second = stage.context()
