@@ -69,7 +69,8 @@ class Exchange:
 
     async def _piece(self, wait_s: float) -> bytes:
         """Raises TimeoutError, ClientGone."""
-        message = await asyncio.wait_for(self._receive(), wait_s)
+        async with asyncio.timeout(wait_s):
+            message = await self._receive()
         if message["type"] == "http.disconnect":
             raise ClientGone
         self._whole = not message.get("more_body", False)

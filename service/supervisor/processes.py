@@ -142,7 +142,8 @@ class Supervisor:
 
     async def _told_to_stop(self, delay_s: float) -> bool:
         try:
-            await asyncio.wait_for(self._stopping.wait(), delay_s)
+            async with asyncio.timeout(delay_s):
+                await self._stopping.wait()
         except TimeoutError:
             return False
         return True

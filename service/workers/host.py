@@ -149,7 +149,8 @@ async def _keep_registered(ctx: Context, config: HostConfig, claims: Claims, kee
     """Tell what this host can run now: images come and go, and a runtime's self-test may have failed by chance."""
     while True:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(keeper.changed.wait(), config.register_s)
+            async with asyncio.timeout(config.register_s):
+                await keeper.changed.wait()
         keeper.changed.clear()
         try:
             offer = await _offer(ctx, config, keeper)

@@ -132,7 +132,8 @@ def _marked(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
 
 async def _hung_up(receive: ASGIReceiveCallable, seconds: float) -> None:
     try:
-        await asyncio.wait_for(receive(), seconds)
+        async with asyncio.timeout(seconds):
+            await receive()
     except TimeoutError:
         return
 

@@ -139,7 +139,8 @@ class Stage:
             step = STEPS[now.state]
             if step is None or now.state == until:
                 return now
-            await asyncio.wait_for(step(ctx, now), 60)
+            async with asyncio.timeout(60):
+                await step(ctx, now)
 
     async def stop(self, run_id: str, mode: StopMode) -> RunRow:
         async with self.db.transaction() as tx:
