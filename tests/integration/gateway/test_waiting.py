@@ -156,7 +156,11 @@ async def test_a_client_that_leaves_a_failing_provider_has_not_failed(bench: Gat
     grant = await bench.grant(budget={"provider_patience_s": 60})
     client, key = await bench.client(grant), (grant.run_id, grant.attempt)
     ended = asyncio.create_task(bench.endpoints.ended(key))
-    await leave(client, 1.0)
+    asking = asyncio.create_task(client.post("/v1/messages", json=messages()))
+    await until(lambda: len(bench.asked()) > 1, 30)  # it was refused, and asked again
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
     await until(lambda: bench.endpoints.state(key).provider_failed)
     assert not ended.done()  # it may ask again
     (row,) = await bench.ledger_of(grant)
