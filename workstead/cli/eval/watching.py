@@ -1,7 +1,7 @@
 """An evaluation watched to its end, or until nothing of it goes on by itself any more."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from rich.live import Live
@@ -30,9 +30,11 @@ async def follow(client: AsyncClient, evaluation_id: str, *, as_json: bool = Fal
     shown = _Shown(quiet=as_json)
     try:
         with shown:
-            found = await _until_over(client, evaluation_id, shown)
+            found = await _until(client, evaluation_id, shown, is_over)
             if not (found.summed or is_held_back(found) or found.state == "draft"):
-                found = await _until_summed(client, evaluation_id)
+                # The watchdog sums the last dollars a moment after the last run.
+                late = asyncio.get_running_loop().time() + SUMMED_S
+                found = await _until(client, evaluation_id, shown, lambda one: one.summed or _passed(late))
     except asyncio.CancelledError:
         note(go_on(evaluation_id))
         raise
@@ -43,7 +45,9 @@ async def follow(client: AsyncClient, evaluation_id: str, *, as_json: bool = Fal
     return exit_code(found)
 
 
-async def _until_over(client: AsyncClient, evaluation_id: str, shown: "_Shown") -> Evaluation:
+async def _until(
+    client: AsyncClient, evaluation_id: str, shown: "_Shown", enough: Callable[[Evaluation], bool]
+) -> Evaluation:
     loop = asyncio.get_running_loop()
     last = loop.time()
 
@@ -54,18 +58,15 @@ async def _until_over(client: AsyncClient, evaluation_id: str, shown: "_Shown") 
 
     while True:
         try:
-            return await client.evaluations.wait(evaluation_id, heard, is_over)
+            return await client.evaluations.wait(evaluation_id, heard, enough)
         except Disconnected:
             if loop.time() - last > PATIENCE_S:
                 raise
             await asyncio.sleep(2)
 
 
-async def _until_summed(client: AsyncClient, evaluation_id: str) -> Evaluation:
-    """Wait for the watchdog, which sums the last dollars a moment after the last run."""
-    loop = asyncio.get_running_loop()
-    late = loop.time() + SUMMED_S
-    return await client.evaluations.wait(evaluation_id, until=lambda found: found.summed or loop.time() > late)
+def _passed(when: float) -> bool:
+    return asyncio.get_running_loop().time() > when
 
 
 def go_on(evaluation_id: str) -> str:
