@@ -89,7 +89,7 @@ class Tenant:
         host = HostRow("host-1", "epoch-1", 100, ("runc",), ("base",))
         async with self.state.db.transaction() as tx:
             await hosts.register(tx, host)
-            claimed = {a.run_id: a for a in await attempts.claim(tx, host, 100)}
+            claimed: dict[str, AttemptRow] = {}
             while run_id not in claimed:
                 more = {a.run_id: a for a in await attempts.claim(tx, host, 100)}
                 assert more, (len(claimed), await runs.get(tx, self.project_id, run_id))
