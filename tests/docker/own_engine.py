@@ -28,10 +28,11 @@ class OwnEngine:
             places = ("config", "containerd.toml"), ("root", "containerd-root"), ("state", "containerd-state")
             argv = [word for name, path in places for word in (f"--{name}", str(self.folder / path))]
             self._containerd = self._begin(["containerd", *argv, "--address", socket])
+        # In a network of its own: without a bridge of its own it removes docker0, which is the machine's engine's.
         self._process = self._begin([
-            "dockerd", "--config-file", str(self._config), "--host", self.url, "--data-root", str(self.folder / "data"),
-            "--exec-root", str(self.folder / "exec"), "--pidfile", str(self.folder / "pid"), "--bridge", "none",
-            "--iptables=false", "--ip6tables=false", "--containerd", socket,
+            "unshare", "--net", "dockerd", "--config-file", str(self._config), "--host", self.url, "--bridge", "none",
+            "--data-root", str(self.folder / "data"), "--exec-root", str(self.folder / "exec"),
+            "--pidfile", str(self.folder / "pid"), "--iptables=false", "--ip6tables=false", "--containerd", socket,
         ])  # fmt: skip
         end = time.monotonic() + UP_S
         while self.ask("version").returncode != 0:

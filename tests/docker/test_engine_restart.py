@@ -11,7 +11,8 @@ import pytest
 import pytest_asyncio
 
 from service.domain.run_states import ContainerState, EndedBecause, Evidence, decide_cause
-from service.sandboxes.contract import Command, LauncherLost, Sandbox, SandboxSpec
+from service.sandboxes.contract import Command, EngineError, LauncherLost, Sandbox, SandboxSpec
+from service.sandboxes.docker import loopdev
 from service.sandboxes.docker.backend import DockerBackend
 from service.testing.sandbox_bench import ENV, SMALL, drain
 from tests.docker.own_engine import OwnEngine
@@ -43,7 +44,16 @@ async def sandbox(engine: OwnEngine) -> AsyncIterator[Sandbox]:
     made = await backend.make(SandboxSpec(await backend.resolve_image("base"), limits=SMALL))
     await made.start(COUNT)
     yield made
-    await made.destroy()
+    try:
+        await made.destroy()
+    except EngineError as error:
+        if "active mounts" not in str(error):
+            raise
+        # Some engines count mounts wrongly after a live restore (moby 44422), until their next start.
+        assert loopdev.devices_below(engine.folder) == []
+        await asyncio.to_thread(engine.end, signal.SIGTERM)
+        await asyncio.to_thread(engine.start)
+        await backend.remove(made.id)
     assert await backend.list_ids() == []
     await backend.close()
 

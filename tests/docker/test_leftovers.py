@@ -100,6 +100,23 @@ async def test_partial_traces_are_listed_and_removed(bench: Bench, backend: Dock
         await backend.attach(sandbox.id)
 
 
+async def test_an_engine_that_keeps_a_volume_keeps_no_disk(
+    bench: Bench, backend: DockerBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def kept(_engine: Engine, name: str) -> None:
+        raise EngineError("engine_error", f"volume remove: remove {name}: volume has active mounts")
+
+    sandbox = await backend.make(bench.spec)
+    with monkeypatch.context() as patch:
+        patch.setattr(Engine, "remove_volume", kept)
+        with pytest.raises(EngineError, match="active mounts"):
+            await sandbox.destroy()
+        assert await traces(backend, sandbox.id) == [f"{backend.deployment}-{sandbox.id}"]
+    assert sandbox.id in await backend.list_ids()
+    await backend.remove(sandbox.id)
+    assert await traces(backend, sandbox.id) == []
+
+
 async def test_a_mount_left_by_a_crash_is_found(bench: Bench, backend: DockerBackend) -> None:
     async with bench.sandbox() as sandbox:
         await sandbox.write_file("output/x", b"x")

@@ -166,19 +166,19 @@ class Stack:
     # What a client does
 
     def call(self, method: str, path: str, **kwargs: Any) -> Any:
-        """Call the API, riding out restarts of it. Raises AssertionError with the problem otherwise."""
+        """Call the API, riding out restarts of it and its rates. Raises AssertionError with the problem otherwise."""
         deadline = time.monotonic() + 60
         while True:
             try:
                 answer = self.http.request(method, path, **kwargs)
             except (httpx.TransportError, RuntimeError):  # RuntimeError: the client of before a restart was closed
                 answer = None
-            if answer is not None and answer.status_code not in (503, 502, 500):
+            if answer is not None and answer.status_code not in (429, 503, 502, 500):
                 assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
                 return answer.json() if answer.content else None
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{method} {path}: {answer and answer.text}")
-            time.sleep(0.1)
+            time.sleep(float(answer.headers["Retry-After"]) if answer and answer.status_code == 429 else 0.1)
 
     def events(self, run_id: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []

@@ -98,7 +98,7 @@ def test_what_becomes_of_the_run(
 ) -> None:
     model, run_id = started[program, name]
     seen = record(there.stack, run_id, 600)
-    record_property("seen", f"{seen.run['ended_because']}, {len(model.asked())} requests, {seen.run['wall_s']:.1f} s")
+    record_property("seen", f"{seen.run['ended_because']}, {len(model.asked())} requests, {seen.run['wall_s']} s")
     assert seen.run["ended_because"] == ROWS[name].ended, (seen.run, seen.output(1)[-2000:], seen.output(1, "stderr"))
     assert len(there.stack.call("GET", f"/v1/runs/{run_id}/attempts")["data"]) == 1
     # Exactly the answers that the provider did not end are of unknown usage, and the rest is counted to the token.

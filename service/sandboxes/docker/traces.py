@@ -43,16 +43,27 @@ class Traces:
     async def remove(self, sandbox_id: str, *, has_volume: bool = True) -> None:
         """Remove whatever is left of a sandbox. Idempotent; raises EngineError, and can then be repeated.
 
+        An engine that keeps its volume keeps no more than the name: disk and device are given back all the same.
         ``has_volume`` false: it is known to have no workspace on a disk.
         """
         home = self._handles.home(sandbox_id)
         name = self.name(sandbox_id)
         await self._remove_container(name)
+        kept = await self._remove_volume(name) if has_volume else None
         if has_volume:
-            with suppress(SandboxGone):
-                await self._engine.remove_volume(name)
             await self._host.run("release", HOST_CALL_S, lambda: self._store.release(home))
         await self._host.run("forget", HOST_CALL_S, lambda: self._handles.forget(sandbox_id))
+        if kept is not None:
+            raise kept
+
+    async def _remove_volume(self, name: str) -> EngineError | None:
+        """Return why the engine keeps it. After a live restore some count mounts wrongly until their next start."""
+        try:
+            with suppress(SandboxGone):
+                await self._engine.remove_volume(name)
+        except EngineError as error:
+            return error
+        return None
 
     async def _remove_container(self, name: str) -> None:
         for _ in range(_CONFLICT_TRIES):
