@@ -44,16 +44,16 @@ static: setup ## ruff, types, import rules, generated files
 postgres: setup ## the distribution's PostgreSQL programs, for the test on the oldest supported version
 	@bash tools/postgres.sh
 
-check: static ## static checks and the tests that need no engine and little time
-	$(PYTEST_FAST) -m "$(QUICK) and not longer"
+check: setup ## static checks, and beside them the tests that need no engine and little time
+	@bash tools/beside.sh '$(MAKE) --no-print-directory static' '$(PYTEST_FAST) -m "$(QUICK) and not longer"'
 
-test: static images browser postgres ## everything that CI runs: check, integration, docker, images, journeys, browser
-	$(PYTEST_FAST) -m "$(QUICK)"
+test: images browser postgres ## everything that CI runs: check, integration, docker, images, journeys, browser
+	@bash tools/beside.sh '$(MAKE) --no-print-directory static' '$(PYTEST_FAST) -m "$(QUICK)"'
 	@bash tools/beside.sh '$(PYTEST) -q -m "not slow and not load" $(ENGINE)' '$(PYTEST_WAITING) -m "not slow and not load"'
 	$(PYTEST_WHOLE) -m "not slow and not load"
 
-test-all: static images browser postgres ## `test` and the slow and load series
-	$(PYTEST_FAST) -m "$(QUICK)"
+test-all: images browser postgres ## `test` and the slow and load series
+	@bash tools/beside.sh '$(MAKE) --no-print-directory static' '$(PYTEST_FAST) -m "$(QUICK)"'
 	$(PYTEST_WAITING)
 	$(PYTEST) $(ENGINE)
 	$(PYTEST_WHOLE)

@@ -1,6 +1,7 @@
 """Markers from folders, needs checked before a test starts, and no sockets in unit tests."""
 
 import asyncio
+import gc
 import os
 import random
 import signal
@@ -9,8 +10,10 @@ from pathlib import Path
 
 import pytest
 import pytest_socket
+import structlog
 from xdist.remote import Producer
 
+from tests.fixtures.compiled import share_compiled
 from tests.fixtures.postgres import (
     data_dir,
     database_template,
@@ -52,6 +55,10 @@ def pytest_configure() -> None:
 def pytest_sessionstart() -> None:
     # Python 3.11 would make a loop that nobody closes when pytest-asyncio asks which one was set before.
     asyncio.set_event_loop(None)
+    share_compiled()
+    # Without the values of each frame's variables, which take longer than what most tests do.
+    plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
     # A shell starts background jobs with these ignored, and the programs under test would inherit that.
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:
@@ -65,6 +72,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.is_relative_to(_HERE) and item.path.relative_to(_HERE).as_posix().startswith(_LONGER):
             item.add_marker("longer")
     in_order(items)
+
+
+def pytest_collection_finish() -> None:
+    # Modules and tests stay to the end: each search for garbage would go through all of them, a tenth of the time in all.
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Run two commands at once: the first, which waits for the engine more than it computes, shows its output when both have ended.
+# Run two commands at once. The first shows its output when both have ended, for good or ill.
 set -euo pipefail
 shown=$(mktemp)
 trap 'rm -f "$shown"; kill %1 2>/dev/null || true' EXIT

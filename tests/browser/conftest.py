@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, async_playwright
 
-from service.api.app import create_app
 from service.api.state import ApiConfig, ApiState
 from service.dashboard.app import install
 from service.store.blobs import BlobStore
@@ -14,6 +13,7 @@ from service.store.database import Database
 from service.store.notifications import Notifications
 from service.store.secret_box import SecretBox
 from service.wiring.pages import dashboard_for
+from tests.api.apps import app_of
 from tests.api.conftest import quiet_logs
 from tests.api.helpers import Tenant, make_tenant, served
 from tests.browser.heard import Heard, Hearing
@@ -56,7 +56,7 @@ async def site(
         state = ApiState(
             db, notifications, blobs, ApiConfig(public_url=SITE, preview_origin=preview_origin), secrets=box
         )
-        app = create_app(state)
+        app = app_of(state)
         install(app, dashboard_for(state))
         app.add_middleware(Hearing, heard=heard)
         sock = namespace.listen(PORT)

@@ -6,7 +6,7 @@ import json
 import shutil
 import tempfile
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +93,10 @@ async def test_every_language_runs_and_tells_a_program_from_words(
         assert causes(broken) == ["compile_error"] * 2
 
 
+def _rows(names: Iterable[str], *slow: str) -> list[Any]:
+    return [pytest.param(name, marks=[pytest.mark.slow] if name in slow else []) for name in names]
+
+
 KILLERS = {
     "wrong": ("print(7)", "wrong_answer"),
     "nothing": ("input()", "no_output"),
@@ -113,7 +117,7 @@ KILLERS = {
 
 
 @pytest.mark.fault(82)
-@pytest.mark.parametrize("name", KILLERS)
+@pytest.mark.parametrize("name", _rows(KILLERS, "sleeps after closing its output"))
 async def test_a_program_that_fails_has_a_typed_cause(rooms: EngineRooms, name: str) -> None:
     program, cause = KILLERS[name]
     limit = 2 if cause == "timeout" else 10
@@ -191,7 +195,7 @@ HARDSHIPS = {
 
 
 @pytest.mark.fault(82)
-@pytest.mark.parametrize("name", HARDSHIPS)
+@pytest.mark.parametrize("name", _rows(HARDSHIPS, "threads without end", "a stopped launcher"))
 async def test_a_sandbox_holds_what_a_program_does_to_it(
     rooms: EngineRooms, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,6 +83,7 @@ async def test_chromium_asks_the_policys_proxy(desktop: Sandbox) -> None:
     assert "http://shop.example/" in asked
 
 
+@pytest.mark.slow
 async def test_office_programs_start_without_a_dialog_also_after_a_crash(desktop: Sandbox) -> None:
     await inside(desktop, "print(ensured())")
     for titles in await inside(desktop, scripts.OFFICE):

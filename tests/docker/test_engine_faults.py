@@ -17,6 +17,7 @@ from tests.docker.engine_proxy import Fault, faulty_engine
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 FAULTS: tuple[Fault, ...] = ("hang", "reset", "garbage", "cut", "trickle")
+RARE = ("garbage", "trickle")
 ENGINE = Path(DEFAULT_URL.removeprefix("unix://"))
 
 
@@ -29,7 +30,7 @@ def short_deadlines() -> Generator[None]:
 
 
 @pytest.mark.fault(113)
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", [pytest.param(f, marks=[pytest.mark.slow] if f in RARE else []) for f in FAULTS])
 async def test_every_call_ends_in_time_and_the_sandbox_is_not_lost(
     bench: Bench, backend: DockerBackend, tmp_path: Path, fault: Fault
 ) -> None:

@@ -117,7 +117,7 @@ async def test_a_shared_network_namespace_is_noticed() -> None:
 
 
 @pytest.mark.fault(102)
-@pytest.mark.parametrize("kind", ["memory", "disk"])
+@pytest.mark.parametrize("kind", ["memory", pytest.param("disk", marks=pytest.mark.slow)])
 async def test_what_a_killed_process_left_is_removed_and_a_living_ones_is_not(kind: str, data: Path) -> None:
     name = f"tests-{uuid.uuid4().hex[:8]}"
 

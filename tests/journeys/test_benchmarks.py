@@ -90,7 +90,7 @@ def test_importing_again_finds_it(stack: Stack, sets: Path, imported: dict[str, 
     assert json.loads(again.stdout)["benchmark"]["id"] == imported["b"]["benchmark"]["id"]
 
 
-@pytest.mark.parametrize(("name", "items"), [("set-a", 5), ("set-b", 5)])
+@pytest.mark.parametrize(("name", "items"), [("set-a", 5), pytest.param("set-b", 5, marks=pytest.mark.slow)])
 def test_check_says_which_items_are_sound(
     stack: Stack, imported: dict[str, dict[str, Any]], name: str, items: int
 ) -> None:
@@ -137,6 +137,7 @@ def test_what_nothing_grades_is_said_so(stack: Stack, imported: dict[str, dict[s
     assert "3 ungraded" in done.stdout
 
 
+@pytest.mark.slow
 def test_programs_fail_each_in_its_own_way(stack: Stack, sets: Path, imported: dict[str, dict[str, Any]]) -> None:
     with Client(stack.url, stack.token) as client:
         benchmark = client.benchmarks.find("set-a")

@@ -72,6 +72,7 @@ def test_every_submission_gets_its_verdict_and_typed_causes(service: Stack) -> N
     wait_until("all rooms are gone", lambda: not service.leftovers().rooms(), 30)
 
 
+@pytest.mark.slow
 @pytest.mark.fault(125)
 def test_a_killed_grader_leaves_one_verdict_and_no_room(service: Stack) -> None:
     slow = f"import time; time.sleep(1.5); {RIGHT}"

@@ -160,6 +160,7 @@ def remote_agent(stack: Stack) -> str:
     return str(stack.call("POST", "/v1/agents", json=body)["id"])
 
 
+@pytest.mark.slow
 def test_a_price_list_by_a_loop_outside(screens: Lab) -> None:
     stack = screens.stack
     run_id = submit(stack, price_task(stack), remote_agent(stack))
@@ -176,6 +177,7 @@ def test_a_price_list_by_a_loop_outside(screens: Lab) -> None:
 LETTERS = "abcdefghijkl"
 
 
+@pytest.mark.slow
 def test_kill_9_does_nothing_on_the_screen_twice(screens: Lab) -> None:
     """Each letter is a batch of its own; one that a process died over may be missing, none is there twice."""
     stack = screens.stack

@@ -51,6 +51,7 @@ def leads(name: str, report: Report) -> bool:
     return best > 0 and best >= max(found.values()) and best > min(found.values())
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_freelance_from_its_file_to_its_report(tmp_path: Path) -> None:
     assert leads("freelance", shown("freelance", tmp_path / "out"))

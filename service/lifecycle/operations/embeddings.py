@@ -20,6 +20,7 @@ from service.domain.grants import GrantedModel
 from service.domain.models import Dialect
 from service.lifecycle.operations.contract import Job, OperationContext
 from service.lifecycle.own_side import OwnWay, own_headers
+from service.models.sockets import NO_TLS
 from service.store import embeddings, run_models, tasks
 from service.store.database import Tx
 
@@ -49,7 +50,7 @@ async def run(ctx: OperationContext, job: Job) -> dict[str, Any]:
     model, left, total = await ctx.in_transaction(partial(_load, job=job, spec=spec))
     if ctx.gateway is None:
         raise Unavailable("gateway_unavailable", "this installation has no gateway")
-    transport = httpx.AsyncHTTPTransport(uds=str(ctx.gateway.socket))
+    transport = httpx.AsyncHTTPTransport(uds=str(ctx.gateway.socket), verify=NO_TLS)
     made = 0
     async with httpx.AsyncClient(
         transport=transport, base_url="http://gateway", timeout=ANSWER_S, trust_env=False

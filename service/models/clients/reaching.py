@@ -10,6 +10,7 @@ import httpx2
 
 from service.domain.limits import MIB
 from service.models.messages import UNAVAILABLE, Ask, GatewayAway, ModelRefused, Reach, ToolCall
+from service.models.sockets import NO_TLS
 
 ADDRESS = "http://gateway"
 TIMEOUT_S = 3600.0
@@ -29,7 +30,7 @@ RETRYABLE = 503
 def http_client(reach: Reach) -> httpx2.AsyncClient:
     """Return a client that reaches nothing but the gateway's socket."""
     timeout = httpx2.Timeout(TIMEOUT_S, connect=10.0)
-    transport = httpx2.AsyncHTTPTransport(uds=reach.socket)
+    transport = httpx2.AsyncHTTPTransport(uds=reach.socket, verify=NO_TLS)
     return httpx2.AsyncClient(transport=transport, timeout=timeout, trust_env=False, headers=reach.headers)
 
 

@@ -79,6 +79,7 @@ async def test_pictures_that_are_too_large_are_refused(deskd: Deskd, sandbox: Sa
     await end(sandbox, "blinking.py")
 
 
+@pytest.mark.slow
 async def test_a_caret_and_other_small_blinking_is_rest(deskd: Deskd, sandbox: Sandbox) -> None:
     await deskd.page("caret", "<textarea autofocus>")
     await start(sandbox, ["python3", f"/workspace/{INSIDE}/blinking.py", "carets"])

@@ -42,7 +42,8 @@ async def test_chromium(deskd: Deskd, sandbox: Sandbox, text: str) -> None:
     await types_and_copies(deskd, text)
 
 
-@pytest.mark.parametrize("text", [TEXT, pytest.param(MANY, marks=pytest.mark.slow)], ids=["mixed", "many"])
+@pytest.mark.slow
+@pytest.mark.parametrize("text", [TEXT, MANY], ids=["mixed", "many"])
 async def test_mousepad(deskd: Deskd, sandbox: Sandbox, text: str) -> None:
     await start(sandbox, ["mousepad"])
     await deskd.window("Mousepad")
@@ -50,6 +51,7 @@ async def test_mousepad(deskd: Deskd, sandbox: Sandbox, text: str) -> None:
     await gone(sandbox, "mousepad")
 
 
+@pytest.mark.slow
 async def test_writer(deskd: Deskd, sandbox: Sandbox) -> None:
     await start(sandbox, ["lowriter", "--nologo", "--norestore"])
     await deskd.window("Writer")

@@ -9,7 +9,6 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from service.api.app import create_app
 from service.api.state import ApiConfig, ApiState
 from service.domain.run_states import Phase
 from service.lifecycle.context import Context
@@ -19,6 +18,7 @@ from service.store.rows import RunRow
 from service.store.secret_box import SecretBox
 from service.workers.attempt_loop import run_attempt
 from service.workers.bridge import FACT, BridgePlace, serve_bridge
+from tests.api.apps import app_of
 from tests.integration.lifecycle.stage import Stage, until
 
 BASE = "http://127.0.0.1:8040"
@@ -47,7 +47,7 @@ class Remote:
         async with stage.db.transaction() as tx:
             await hosts.register(tx, replace(stage.host, facts={FACT: place.fact}))
             _, secret = await tokens.mint(tx, stage.project.id, ["admin"])
-        app = create_app(state)
+        app = app_of(state)
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         headers = {"Authorization": f"Bearer {secret}"}
         async with httpx.AsyncClient(transport=transport, base_url=BASE, headers=headers, timeout=60) as client:

@@ -245,14 +245,14 @@ async def test_what_cannot_be_asked_fails_by_name_and_is_asked_again_on_request(
 async def test_cancelled_it_keeps_what_was_made_and_can_go_on(court: Court) -> None:
     tasks = await tasks_of(court, "a", "b", "c")
     row = await drawn(court, tasks, prompts=[{"variant": "limits"}])
-    court.server.latency_s = 30.0
+    court.server.latency_s = 8.0
     operation_id = await begun(court, row)
     work = asyncio.create_task(perform(context(court), operation_id))
     await until(lambda: bool(court.server.bodies))
     async with court.stage.db.transaction() as tx:
         cancelled = await cancel(tx, court.stage.project.id, row.id)
     assert cancelled.state is SurveyState.CANCELLED
-    await asyncio.wait_for(work, 20)
+    await asyncio.wait_for(work, 6)
     async with court.stage.db.reading() as tx:
         done = await operations.get(tx, court.stage.project.id, operation_id)
     assert done is not None
