@@ -100,6 +100,38 @@ async def test_a_run_is_watched_from_start_to_verdict(page: Page, site: Tenant, 
     await expect(page.locator("#stream-state")).to_have_text("ended")
 
 
+HOLD_THE_FIRST = """
+const ask = window.fetch;
+window.fetch = async (what, ...options) => {
+  const answer = await ask(what, ...options);
+  if (what === location.pathname && !window.release) {
+    await new Promise((go) => {
+      window.release = go;
+      console.log("held");
+    });
+  }
+  return answer;
+};
+"""
+
+
+async def test_an_older_state_that_comes_late_does_not_stay(page: Page, site: Tenant) -> None:
+    run = await site.run()
+    await log_in(page, site)
+    await page.add_init_script(HOLD_THE_FIRST)
+    await page.goto(f"{SITE}/runs/{run['id']}")
+    async with page.expect_console_message(lambda message: message.text == "held"):
+        attempt = await site.start(run["id"])
+    await site.seal(attempt, [file_entry("output/answers.json", b"{}", "application/json")])
+    await decide(site, run["id"], Verdict(VerdictState.GRADED, 1.0, 2.0, criteria=CRITERIA))
+    await expect(page.locator("#stream-state")).to_have_text("ended")
+    await asyncio.sleep(1)  # time for whatever else would be asked before the first answer
+    await page.evaluate("window.release()")
+    await expect(page.locator("#facts .state")).to_have_text("graded")
+    await asyncio.sleep(1)
+    await expect(page.locator("#facts .state")).to_have_text("graded")
+
+
 async def test_stop(page: Page, site: Tenant) -> None:
     run = await site.run()
     await log_in(page, site)

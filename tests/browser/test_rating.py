@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from service.domain.evidence import EvidenceDocument, EvidenceFile, EvidenceImage, Part
 from service.store import evidence, gradings, runs
@@ -181,6 +181,34 @@ async def test_each_kind_of_file_is_shown(browser: Browser, site: Tenant) -> Non
     await expect(page.locator(".pane", has_text="Reference").locator(".view")).to_contain_text("index.html")
     await page.get_by_text("Files that came with the brief").click()
     await expect(page.locator("details.inputs table.cells")).to_contain_text("Zürich")
+    await context.close()
+
+
+async def test_a_file_that_comes_late_is_not_shown_in_place_of_a_later_choice(browser: Browser, site: Tenant) -> None:
+    files = {"output/a.txt": b"the first file", "output/b.txt": b"the second file"}
+    run_id = await delivered(site, await raters.task(site, "t/late"), await raters.agent(site), files)
+    context, page = await enter(browser, (await campaign(site, [run_id], 1)).codes[0])
+    held, choice = asyncio.Event(), asyncio.Event()
+
+    async def late(route: Route) -> None:
+        if not held.is_set():
+            held.set()
+            await choice.wait()
+        await route.continue_()
+
+    await begin(page)
+    pane, view = page.locator(".pane.main"), page.locator(".pane.main .view")
+    await expect(view).to_contain_text("the first file")
+    await page.route("**/rate/work/*/files/*", late)
+    await pane.get_by_role("link", name="b.txt").click()
+    await asyncio.wait_for(held.wait(), 10)
+    await pane.get_by_role("link", name="a.txt").click()
+    await expect(view).not_to_have_attribute("aria-busy", "true")
+    async with page.expect_response("**/files/*"):
+        choice.set()
+    await page.evaluate("new Promise((done) => setTimeout(done, 200))")
+    await expect(view).to_contain_text("the first file")
+    await expect(view).not_to_have_attribute("aria-busy", "true")
     await context.close()
 
 

@@ -14,6 +14,8 @@ let chars = 0;
 let cut = false;
 let pending = [];
 let refreshTimer = 0;
+let refreshing = false;
+let behind = false;
 
 function inert(text) {
   return text.replace(/\r\n/g, "\n").replace(HIDDEN, (c) => {
@@ -102,8 +104,21 @@ function add(event) {
   if (pending.length > MAX_NODES) pending.splice(0, pending.length - MAX_NODES);
 }
 
+// One after the other: an older answer that came last would stay.
 async function refresh() {
   refreshTimer = 0;
+  behind = refreshing;
+  if (refreshing) return;
+  refreshing = true;
+  try {
+    await load();
+  } finally {
+    refreshing = false;
+    if (behind) refreshSoon();
+  }
+}
+
+async function load() {
   const answer = await fetch(location.pathname, { credentials: "same-origin", cache: "no-store" });
   if (!answer.ok || answer.redirected) return;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");

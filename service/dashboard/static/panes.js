@@ -6,12 +6,16 @@ async function show(pane, link) {
   for (const other of pane.querySelectorAll("[aria-current]")) other.removeAttribute("aria-current");
   link.setAttribute("aria-current", "true");
   view.setAttribute("aria-busy", "true");
+  // An answer may come after that of a later choice.
+  const passed = () => !link.hasAttribute("aria-current");
   try {
     const answer = await fetch(link.href, { credentials: "same-origin", cache: "no-store" });
     if (!answer.ok || answer.redirected) throw new Error("status " + answer.status);
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (passed()) return;
     view.replaceChildren(document.adoptNode(page.getElementById("file")));
   } catch {
+    if (passed()) return;
     const said = document.createElement("p");
     said.className = "alert";
     said.textContent = "This file could not be loaded. Choose it again to try again.";

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -17,6 +18,8 @@ from service.store.rows_models import BreakerRow, ModelRow
 from tests.integration.store.seeds import seed
 
 RULES = BreakerRules(window_s=30, min_failures=5, first_probe_s=0.3, last_probe_s=1.0, probe_s=5)
+SHUT_LONG = replace(RULES, first_probe_s=1.5, last_probe_s=2.0)
+"""For who tries while it is shut: under load a moment is over before one looks."""
 
 
 class Rig:
@@ -31,8 +34,8 @@ class Rig:
     def key(self, most: int | None = None) -> GateKey:
         return GateKey(self.model.project_id, "acme", self.model.id, None, most)
 
-    def gates(self) -> Gates:
-        made = Gates(self.db, self.notifications, RULES)
+    def gates(self, rules: BreakerRules = RULES) -> Gates:
+        made = Gates(self.db, self.notifications, rules)
         self.running.append(asyncio.create_task(made.run()))
         return made
 
@@ -81,7 +84,7 @@ async def rig(database_url: str) -> AsyncIterator[Rig]:
 
 @pytest.mark.parametrize("outcome", [TryOutcome.FAILED, TryOutcome.LIMITED, TryOutcome.REJECTED])
 async def test_it_shuts_and_one_waiting_request_is_the_probe(rig: Rig, outcome: TryOutcome) -> None:
-    gates = rig.gates()
+    gates = rig.gates(SHUT_LONG)
     await rig.fail(gates, outcome)
     with pytest.raises(GateClosed):
         await rig.try_once(gates, TryOutcome.OK, patience_s=0.05)
@@ -112,7 +115,7 @@ async def test_a_failed_probe_makes_it_wait_longer(rig: Rig) -> None:
 
 
 async def test_what_was_read_before_a_decision_does_not_undo_it(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    gates = Gates(rig.db, rig.notifications, RULES)
+    gates = Gates(rig.db, rig.notifications, SHUT_LONG)
     async with rig.db.transaction() as tx:  # a row that says closed
         await breakers.open(tx, rig.way, "for now", 0.0)
         await breakers.probe_answered(tx, rig.way)
@@ -132,7 +135,7 @@ async def test_what_was_read_before_a_decision_does_not_undo_it(rig: Rig, monkey
 
 
 async def test_gateways_share_what_they_find(rig: Rig) -> None:
-    one, other = rig.gates(), rig.gates()
+    one, other = rig.gates(SHUT_LONG), rig.gates(SHUT_LONG)
     await rig.try_once(other, TryOutcome.OK)
     await rig.fail(one)
     await rig.state(BreakerState.OPEN)
