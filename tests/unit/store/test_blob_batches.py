@@ -3,6 +3,8 @@
 import errno
 import hashlib
 import os
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -98,3 +100,22 @@ def test_a_full_disk_leaves_nothing_half(store: BlobStore, monkeypatch: pytest.M
     assert all(store.read_bytes(sha) == BLOBS[sha] for sha in names(store))
     store.store_many(BLOBS)
     assert names(store) == sorted(BLOBS)
+
+
+def test_no_file_is_closed_under_a_thread_that_is_at_it(store: BlobStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    started, closed = threading.Event(), list[bool]()
+
+    def sync(file: blob_files.NewFile) -> Path:
+        if started.is_set():
+            time.sleep(0.3)
+            closed.append(file._file.closed)  # pyright: ignore[reportPrivateUsage]
+            return file._path  # pyright: ignore[reportPrivateUsage]
+        started.set()
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(blob_files.NewFile, "sync", sync)
+    with pytest.raises(Unavailable):
+        store.store_many(dict([*BLOBS.items()][:3]))
+    assert closed == [False, False]
+    assert names(store) == []
+    assert list((store.root / "tmp").iterdir()) == []
