@@ -165,7 +165,10 @@ async def test_a_budget_is_told_of_at_80_percent_and_holds_at_100_until_it_is_ra
     for _ in range(2):
         await sweep(db, Memory())
     assert await told(one) == ["evaluation.budget"]
-    await spend(one, 1, "2")
+    await spend(one, 0, "8.5")
+    await sweep(db, Memory())
+    assert ((await whole(one)).spend["agents_usd"], await told(one)) == ("8.5", ["evaluation.budget"])
+    await spend(one, 1, "1.5")
     for _ in range(2):
         await sweep(db, Memory())
     row = await whole(one)
