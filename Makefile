@@ -14,6 +14,7 @@ WHOLE := $(wildcard tests/journeys tests/browser)
 PYTEST := $(BIN)/python -m pytest
 QUICK := not docker and not images and not slow and not load
 PYTEST_FAST := $(PYTEST) -q -n 2 --dist loadfile $(FAST)
+BESIDE_STATIC := bash tools/beside.sh '$(MAKE) --no-print-directory static'
 # They wait for processes and databases more than they compute.
 PYTEST_WAITING := $(PYTEST) -q -n 3 --dist loadfile $(WAITING)
 PYTEST_WHOLE := $(PYTEST) -q -n 2 --dist loadfile $(WHOLE)
@@ -45,15 +46,15 @@ postgres: setup ## the distribution's PostgreSQL programs, for the test on the o
 	@bash tools/postgres.sh
 
 check: setup ## static checks, and beside them the tests that need no engine and little time
-	@bash tools/beside.sh '$(MAKE) --no-print-directory static' '$(PYTEST_FAST) -m "$(QUICK) and not longer"'
+	@$(BESIDE_STATIC) '$(PYTEST_FAST) -m "$(QUICK) and not longer"'
 
 test: images browser postgres ## everything that CI runs: check, integration, docker, images, journeys, browser
-	@bash tools/beside.sh '$(MAKE) --no-print-directory static' '$(PYTEST_FAST) -m "$(QUICK)"'
+	@$(BESIDE_STATIC) '$(PYTEST_FAST) -m "$(QUICK)"'
 	@bash tools/beside.sh '$(PYTEST) -q -m "not slow and not load" $(ENGINE)' '$(PYTEST_WAITING) -m "not slow and not load"'
 	$(PYTEST_WHOLE) -m "not slow and not load"
 
 test-all: images browser postgres ## `test` and the slow and load series
-	@bash tools/beside.sh '$(MAKE) --no-print-directory static' '$(PYTEST_FAST) -m "$(QUICK)"'
+	@$(BESIDE_STATIC) '$(PYTEST_FAST) -m "$(QUICK)"'
 	$(PYTEST_WAITING)
 	$(PYTEST) $(ENGINE)
 	$(PYTEST_WHOLE)

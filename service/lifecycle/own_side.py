@@ -4,8 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
+
 from service.domain.models import ModelSpec
 from service.models.messages import Reach
+from service.models.sockets import NO_TLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +22,11 @@ class OwnWay:
     def token(self) -> str:
         """Blocks. Raises OSError."""
         return self.token_file.read_text().strip()
+
+    def client(self, timeout_s: float) -> httpx.AsyncClient:
+        """Return a client that reaches nothing but the gateway's socket; ``timeout_s`` bounds each wait."""
+        transport = httpx.AsyncHTTPTransport(uds=str(self.socket), verify=NO_TLS)
+        return httpx.AsyncClient(transport=transport, base_url="http://gateway", timeout=timeout_s, trust_env=False)
 
 
 def own_headers(project_id: str, purpose: str, model: str) -> dict[str, str]:

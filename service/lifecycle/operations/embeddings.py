@@ -20,7 +20,6 @@ from service.domain.grants import GrantedModel
 from service.domain.models import Dialect
 from service.lifecycle.operations.contract import Job, OperationContext
 from service.lifecycle.own_side import OwnWay, own_headers
-from service.models.sockets import NO_TLS
 from service.store import embeddings, run_models, tasks
 from service.store.database import Tx
 
@@ -50,11 +49,8 @@ async def run(ctx: OperationContext, job: Job) -> dict[str, Any]:
     model, left, total = await ctx.in_transaction(partial(_load, job=job, spec=spec))
     if ctx.gateway is None:
         raise Unavailable("gateway_unavailable", "this installation has no gateway")
-    transport = httpx.AsyncHTTPTransport(uds=str(ctx.gateway.socket), verify=NO_TLS)
     made = 0
-    async with httpx.AsyncClient(
-        transport=transport, base_url="http://gateway", timeout=ANSWER_S, trust_env=False
-    ) as client:
+    async with ctx.gateway.client(ANSWER_S) as client:
         asking = _Asking(ctx.gateway, client, spec, model, job.project_id, job.id)
         for start in range(0, len(left), BATCH):
             await job.report(total - len(left) + made, total)

@@ -9,7 +9,6 @@ import httpx
 from service.domain.errors import Unavailable
 from service.lifecycle.operations.model_questions import Question, found_usage, has_key, json_values
 from service.lifecycle.own_side import OwnWay, own_headers
-from service.models.sockets import NO_TLS
 from service.store.rows_models import ModelRow
 
 ANSWER_S = 180.0
@@ -49,10 +48,9 @@ async def asked_of(way: OwnWay | None, model: ModelRow, question: Question) -> d
 async def _ask(way: OwnWay, model: ModelRow, question: Question) -> tuple[int, bytes]:
     bearer = {"authorization": f"Bearer {await asyncio.to_thread(way.token)}"}
     headers = bearer | own_headers(model.project_id, "check", model.name)
-    transport = httpx.AsyncHTTPTransport(uds=str(way.socket), verify=NO_TLS)
     data = b""
     async with (
-        httpx.AsyncClient(transport=transport, base_url="http://gateway", timeout=ANSWER_S, trust_env=False) as client,
+        way.client(ANSWER_S) as client,
         client.stream("POST", question.path, json=dict(question.body), headers=headers) as answer,
     ):
         async for piece in answer.aiter_bytes():

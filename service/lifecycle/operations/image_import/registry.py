@@ -13,7 +13,6 @@ from service.domain.images import MAX_IMAGE_BYTES, MAX_LAYERS, Reference
 from service.lifecycle.operations.contract import OperationContext
 from service.lifecycle.operations.image_import.gathered import Gathered, Progress
 from service.lifecycle.own_side import OwnWay
-from service.models.sockets import NO_TLS
 from service.store.rows_models import ImageRow
 from service.store.staging import StagedFile, Staging
 
@@ -77,14 +76,10 @@ class _Registry:
 
     @asynccontextmanager
     async def _asked(self, path: str) -> AsyncGenerator[AsyncGenerator[bytes]]:
-        token = await asyncio.to_thread(self._way.token_file.read_text)
-        headers = {"authorization": f"Bearer {token.strip()}"}
-        transport = httpx.AsyncHTTPTransport(uds=str(self._way.socket), verify=NO_TLS)
+        headers = {"authorization": f"Bearer {await asyncio.to_thread(self._way.token)}"}
         try:
             async with (
-                httpx.AsyncClient(
-                    transport=transport, base_url="http://gateway", timeout=STALLED_S, trust_env=False
-                ) as client,
+                self._way.client(STALLED_S) as client,
                 client.stream("GET", f"/images/{self._image_id}/{path}", headers=headers) as answer,
             ):
                 if answer.status_code != 200:
